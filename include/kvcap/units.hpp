@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Which quantities can be mixed up at a call, and what their arithmetic does at the edges?
+// Sums and products saturate at `off_scale` ("at least that much"), which absorbs; `fold` reports it as Errc::overflow.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace kvcap::inline v1 {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+/// Top of every scale: a value known only to be at least this large.
+inline constexpr u64 off_scale = ~u64{0};
+
+constexpr u64 saturating_sum(u64 a, u64 b) noexcept {
+    return a > off_scale - b ? off_scale : a + b;
+}
+
+constexpr u64 saturating_product(u64 a, u64 b) noexcept {
+    if (((a | b) >> 32) == 0) {
+        return a * b;
+    }
+    return a != 0 && b > off_scale / a ? off_scale : a * b;
+}
+
+/// pre: by > 0
+constexpr u64 ceil_div(u64 value, u64 by) noexcept {
+    return value / by + (value % by != 0 ? 1 : 0);
+}
+
+/// pre: to > 0. Smallest multiple of `to` that is not below `value`; saturates.
+constexpr u64 round_up(u64 value, u64 to) noexcept {
+    return saturating_product(ceil_div(value, to), to);
+}
+
+constexpr u64 smaller(u64 a, u64 b) noexcept {
+    return b < a ? b : a;
+}
+
+constexpr u64 larger(u64 a, u64 b) noexcept {
+    return a < b ? b : a;
+}
+
+constexpr u64 greatest_common_divisor(u64 a, u64 b) noexcept {
+    while (b != 0) {
+        const u64 rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+constexpr u64 least_common_multiple(u64 a, u64 b) noexcept {
+    return a == 0 || b == 0 ? 0 : saturating_product(a / greatest_common_divisor(a, b), b);
+}
+
+/// A count of one unit. Same-unit sums, scaling and ordering only: differences go through `minus`, quotients
+/// through `how_many` (result.hpp), so nothing wraps or divides by zero.
+template <class Unit>
+struct Quantity {
+    u64 value = 0;
+
+    friend constexpr Quantity operator+(Quantity a, Quantity b) noexcept {
+        return {saturating_sum(a.value, b.value)};
+    }
+    friend constexpr Quantity operator*(Quantity a, u64 times) noexcept {
+        return {saturating_product(a.value, times)};
+    }
+    friend constexpr Quantity operator*(u64 times, Quantity a) noexcept { return a * times; }
+    constexpr Quantity& operator+=(Quantity more) noexcept { return *this = *this + more; }
+    friend constexpr auto operator<=>(const Quantity&, const Quantity&) = default;
+};
+
+using Bytes = Quantity<struct BytesUnit>;
+using Tokens = Quantity<struct TokensUnit>;
+/// Entries of a cache that hold content: one per token, per `stride` tokens, or one in all.
+using Slots = Quantity<struct SlotsUnit>;
+using BytesPerSlot = Quantity<struct BytesPerSlotUnit>;
+
+constexpr Bytes operator*(Slots slots, BytesPerSlot each) noexcept {
+    return {saturating_product(slots.value, each.value)};
+}
+
+inline namespace literals {
+
+consteval Bytes operator""_B(unsigned long long n) { return {n}; }
+consteval Bytes operator""_KiB(unsigned long long n) { return {n << 10}; }
+consteval Bytes operator""_MiB(unsigned long long n) { return {n << 20}; }
+consteval Bytes operator""_GiB(unsigned long long n) { return {n << 30}; }
+consteval Tokens operator""_tok(unsigned long long n) { return {n}; }
+
+}  // namespace literals
+}  // namespace kvcap::inline v1
