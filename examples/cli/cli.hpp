@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// What every verb shares: the session (where output goes, in which form, with which exit code), groups of options, and
+// how a MODEL argument becomes a model. A verb is one .cpp with `void add_<verb>(CLI::App&, Session&)`, listed in
+// main.cpp. Data goes to stdout, everything else to stderr.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <kvcap/core.hpp>
+#include <kvcap/io/read_model.hpp>
+#include <kvcap/report/amount.hpp>
+#include <kvcap/report/json.hpp>
+#include <kvcap/report/table.hpp>
+#include <kvcap/report/text.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kvcap::cli {
+
+enum class Exit : int { ok = 0, does_not_fit = 1, usage = 2, bad_input = 3, unknown_architecture = 4 };
+
+/// Thrown to end the program: `text` goes to stderr behind "kvcap: ".
+struct Stop {
+    Exit code = Exit::usage;
+    std::string text;
+};
+
+[[noreturn]] void stop(Exit code, std::string text);
+/// Exit 3, or 4 when the architecture or version is unknown.
+[[noreturn]] void stop(const Problem& problem);
+/// Exit 1 when something does not fit, 4 when rules are missing, else 2: the options do not suit the model.
+/// `about`: what was being done, put before the sentence.
+[[noreturn]] void stop(const Error& error, std::string_view about = {});
+
+template <class T>
+T value_of(const Result<T>& result, std::string_view about = {}) {
+    if (!result) {
+        stop(result.error(), about);
+    }
+    return *result;
+}
+
+template <class T>
+T value_of(Diagnosed<T> read) {
+    if (!read) {
+        stop(*read.error);
+    }
+    return std::move(*read);
+}
+
+/// One run of the program. A verb's callback prints through it and sets `exit` (ok unless it says otherwise).
+struct Session {
+    Exit exit = Exit::ok;
+    bool colour = false;
+
+    /// Writes data to stdout. A closed pipe ends the program quietly.
+    void print(std::string_view text);
+    /// Writes "kvcap: text" to stderr.
+    void remark(std::string_view text);
+    /// Shows progress on stderr if that is a terminal; an empty text removes it.
+    void progress(std::string_view text);
+
+    std::string bold(std::string_view text) const;
+    std::string dim(std::string_view text) const;
+    std::string warning(std::string_view text) const;
+};
+
+/// --json --csv --unit --color
+struct Output {
+    bool json = false;
+    bool csv = false;
+    std::string unit = "GiB";
+    std::string color = "auto";
+
+    void add_to(CLI::App& verb, bool with_csv = true);
+    /// Checks the unit and decides on colours. Call first in the callback.
+    report::Unit begin(Session& session) const;
+};
+
+/// MODEL, and the formats in which its caches are stored.
+struct ModelOptions {
+    std::string model;
+    std::string kv_cache_dtype = "auto";
+    std::string state_dtype = "auto";
+    std::string index_dtype = "auto";
+
+    void add_to(CLI::App& verb);
+    /// --kv-cache-dtype --state-dtype --index-dtype
+    void add_formats_to(CLI::App& verb);
+};
+
+/// --tp --pp --cp --dp --dp-attention --pp-split
+struct ShardingOptions {
+    u32 tp = 1;
+    u32 pp = 1;
+    u32 cp = 1;
+    u32 dp = 1;
+    bool dp_attention = false;
+    std::string pp_split = "first";
+
+    void add_to(CLI::App& verb);
+    /// What shards one request: with attention data parallelism each of the `tp` ranks holds whole requests.
+    Sharding sharding() const;
+};
+
+/// --tokens LIST --batch N, and what a token list means for special layers.
+struct LengthOptions {
+    std::string tokens = "32k";
+    std::string batch = "1";
+    std::string decoded = "0";
+    std::string encoder_tokens;
+
+    void add_to(CLI::App& verb);
+    std::vector<u64> points() const;
+    u64 sequences() const;
+    /// Lengths of one sequence of `tokens` in all. `model` supplies the encoder's length when none is given.
+    Lengths lengths(u64 tokens, const ReadModel& model) const;
+};
+
+/// A model, read and stored as the options say.
+struct Model {
+    std::string label;     ///< what to call it on a screen
+    std::string dtype;     ///< --kv-cache-dtype as it was understood
+    ReadModel read;        ///< `spec` as the file gives it, before formats
+    ModelSpec spec;        ///< with the stored formats
+    std::vector<Note> notes;
+};
+
+/// File, folder, spec line, card name, Hugging Face id, local cache, or "-": in this order. Stops when none fits.
+Model load(const ModelOptions& options);
+
+/// "32k" = 32,768 (k = K = 1,024; m = M = 1,048,576). `flag` is named when the text is no number.
+u64 count_of(std::string_view text, std::string_view flag);
+/// "8k,32k"
+std::vector<u64> counts_of(std::string_view text, std::string_view flag);
+/// "80GiB", "80 GB", "1024" (bytes)
+Bytes bytes_of(std::string_view text, std::string_view flag);
+
+}  // namespace kvcap::cli

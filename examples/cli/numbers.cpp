@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// Numbers as people type them, and the option groups made of numbers.
+#include "cli.hpp"
+
+namespace kvcap::cli {
+
+namespace {
+
+[[noreturn]] void refuse(std::string_view text, std::string_view flag, std::string_view wanted) {
+    stop(Exit::usage, fmt::format("{}: '{}' is no {}", flag, text, wanted));
+}
+
+struct Digits {
+    u64 value = 0;
+    std::size_t length = 0;
+};
+
+/// Leading digits of `text`; saturates.
+Digits leading_digits(std::string_view text) {
+    Digits digits;
+    while (digits.length < text.size() && text[digits.length] >= '0' && text[digits.length] <= '9') {
+        const u64 digit = static_cast<u64>(text[digits.length++] - '0');
+        digits.value = saturating_sum(saturating_product(digits.value, 10), digit);
+    }
+    return digits;
+}
+
+u64 suffix_of(std::string_view suffix) {
+    if (suffix.empty()) {
+        return 1;
+    }
+    if (suffix == "k" || suffix == "K") {
+        return u64{1} << 10;
+    }
+    return suffix == "m" || suffix == "M" ? u64{1} << 20 : 0;
+}
+
+}  // namespace
+
+u64 count_of(std::string_view text, std::string_view flag) {
+    const Digits digits = leading_digits(text);
+    const u64 times = suffix_of(text.substr(digits.length));
+    if (digits.length == 0 || times == 0) {
+        refuse(text, flag, "count; wanted a number such as 4096, 32k (= 32,768) or 1m (= 1,048,576)");
+    }
+    const u64 count = saturating_product(digits.value, times);
+    if (count > no_limit.value) {
+        refuse(text, flag, "sensible count; at most 2^40");
+    }
+    return count;
+}
+
+std::vector<u64> counts_of(std::string_view text, std::string_view flag) {
+    std::vector<u64> counts;
+    for (std::size_t at = 0; at <= text.size();) {
+        const std::size_t comma = std::min(text.find(',', at), text.size());
+        counts.push_back(count_of(text.substr(at, comma - at), flag));
+        at = comma + 1;
+    }
+    return counts;
+}
+
+Bytes bytes_of(std::string_view text, std::string_view flag) {
+    const Digits digits = leading_digits(text);
+    std::string_view rest = text.substr(digits.length);
+    u64 tenths = 0;
+    u64 scale = 1;
+    if (rest.size() > 1 && rest[0] == '.') {
+        const Digits fraction = leading_digits(rest.substr(1, 9));
+        tenths = fraction.value;
+        for (std::size_t i = 0; i < fraction.length; ++i) {
+            scale *= 10;
+        }
+        rest = rest.substr(1 + fraction.length);
+    }
+    while (!rest.empty() && rest[0] == ' ') {
+        rest.remove_prefix(1);
+    }
+    const report::Unit* unit = report::unit_named(rest.empty() ? "B" : rest);
+    if (digits.length == 0 || unit == nullptr) {
+        refuse(text, flag, "amount of memory; wanted a number and a unit such as 80GiB, 80GB or 512MiB");
+    }
+    // tenths / scale of a unit, without losing the high part: tenths < 10^9 and a unit below 2^40 fit 64 bits by halves
+    const u64 part = unit->bytes / scale * tenths + unit->bytes % scale * tenths / scale;
+    const u64 whole = saturating_sum(saturating_product(digits.value, unit->bytes), part);
+    if (whole > u64{1} << 60) {
+        refuse(text, flag, "sensible amount of memory; at most 2^60 bytes");
+    }
+    return {whole};
+}
+
+void ShardingOptions::add_to(CLI::App& verb) {
+    const auto size = [&](const char* names, u32& value, const char* text) {
+        verb.add_option(names, value, text)->group("Sharding")->capture_default_str()->check(CLI::Range(1, 65536));
+    };
+    size("--tp,--tensor-parallel-size", tp, "Tensor-parallel ranks: heads are dealt, latents copied");
+    size("--pp,--pipeline-parallel-size", pp, "Pipeline stages: layers are divided");
+    size("--cp,--decode-context-parallel-size", cp, "Context-parallel ranks: tokens are dealt");
+    size("--dp,--data-parallel-size", dp, "Replicas: whole requests are dealt");
+    verb.add_flag("--dp-attention,--enable-dp-attention", dp_attention,
+                  "Attention on each of the --tp ranks holds whole requests")->group("Sharding");
+    verb.add_option("--pp-split", pp_split, "Layers left over go to the first, middle or last stages, or 20,21,20")
+        ->group("Sharding")->capture_default_str();
+}
+
+Sharding ShardingOptions::sharding() const {
+    Sharding sharding{.tp = dp_attention ? 1 : tp, .pp = pp, .cp = cp};
+    if (pp_split == "first" || pp_split == "middle" || pp_split == "last") {
+        sharding.remainder = pp_split == "first"    ? Remainder::first
+                             : pp_split == "middle" ? Remainder::middle
+                                                    : Remainder::last;
+        return sharding;
+    }
+    for (const u64 layers : counts_of(pp_split, "--pp-split")) {
+        if (layers > 0xffff || !sharding.stage_layers.push(static_cast<u16>(layers))) {
+            refuse(pp_split, "--pp-split", "split; wanted first, middle, last or at most 64 layer counts");
+        }
+    }
+    return sharding;
+}
+
+void LengthOptions::add_to(CLI::App& verb) {
+    verb.add_option("--tokens,--max-model-len", tokens, "Tokens of one sequence, or a list; k = 1,024, m = 1,048,576")
+        ->group("Lengths")->capture_default_str();
+    verb.add_option("--batch,--max-num-seqs", batch, "Sequences of that length")->group("Lengths")
+        ->capture_default_str();
+    verb.add_option("--decoded", decoded, "How many of the tokens were decoded (matters to depth reuse only)")
+        ->group("Lengths")->capture_default_str();
+    verb.add_option("--encoder-tokens", encoder_tokens, "Tokens that cross attention sees (default: the model's most)")
+        ->group("Lengths");
+}
+
+std::vector<u64> LengthOptions::points() const {
+    return counts_of(tokens, "--tokens");
+}
+
+u64 LengthOptions::sequences() const {
+    return count_of(batch, "--batch");
+}
+
+Lengths LengthOptions::lengths(u64 all, const ReadModel& model) const {
+    const u64 own = count_of(decoded, "--decoded");
+    if (own > all) {
+        refuse(decoded, "--decoded", fmt::format("part of {} tokens", all));
+    }
+    const u64 encoder = encoder_tokens.empty() ? model.encoder_tokens : count_of(encoder_tokens, "--encoder-tokens");
+    return {.prompt = {all - own}, .decoded = {own}, .encoder = {encoder}};
+}
+
+}  // namespace kvcap::cli

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Output, colours and the end of a run.
+#include "cli.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
+
+namespace kvcap::cli {
+
+namespace {
+
+bool set(const char* variable) {
+    const char* value = std::getenv(variable);
+    return value != nullptr && *value != '\0';
+}
+
+bool equals(const char* variable, std::string_view wanted) {
+    const char* value = std::getenv(variable);
+    return value != nullptr && value == wanted;
+}
+
+/// NO_COLOR wins, then CLICOLOR_FORCE, then CLICOLOR=0, TERM=dumb, then whether stdout is a terminal.
+bool colour_by_environment() {
+    if (set("NO_COLOR")) {
+        return false;
+    }
+    if (set("CLICOLOR_FORCE") && !equals("CLICOLOR_FORCE", "0")) {
+        return true;
+    }
+    return !equals("CLICOLOR", "0") && !equals("TERM", "dumb") && isatty(STDOUT_FILENO) == 1;
+}
+
+std::string styled(bool colour, const char* style, std::string_view text) {
+    return colour ? fmt::format("\x1b[{}m{}\x1b[0m", style, text) : std::string{text};
+}
+
+Exit exit_of(Errc code) {
+    switch (code) {
+        case Errc::no_memory:
+        case Errc::does_not_fit: return Exit::does_not_fit;
+        case Errc::unsupported:
+        case Errc::unknown_version: return Exit::unknown_architecture;
+        default: return Exit::usage;
+    }
+}
+
+}  // namespace
+
+void stop(Exit code, std::string text) {
+    throw Stop{code, std::move(text)};
+}
+
+void stop(const Problem& problem) {
+    stop(problem.trouble == Trouble::unknown ? Exit::unknown_architecture : Exit::bad_input, problem.text());
+}
+
+void stop(const Error& error, std::string_view about) {
+    const std::string sentence = report::text_of(error);
+    stop(exit_of(error.code), about.empty() ? sentence : fmt::format("{}: {}", about, sentence));
+}
+
+void Session::print(std::string_view text) {
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    if (!written && errno != EPIPE) {
+        stop(Exit::bad_input, fmt::format("cannot write the output: {}", std::strerror(errno)));
+    }
+}
+
+void Session::remark(std::string_view text) {
+    std::fprintf(stderr, "kvcap: %.*s\n", static_cast<int>(text.size()), text.data());
+}
+
+void Session::progress(std::string_view text) {
+    if (isatty(STDERR_FILENO) == 1) {
+        std::fprintf(stderr, "\r\x1b[K%.*s", static_cast<int>(text.size()), text.data());
+        std::fflush(stderr);
+    }
+}
+
+std::string Session::bold(std::string_view text) const {
+    return styled(colour, "1", text);
+}
+
+std::string Session::dim(std::string_view text) const {
+    return styled(colour, "2", text);
+}
+
+std::string Session::warning(std::string_view text) const {
+    return styled(colour, "33", text);
+}
+
+void Output::add_to(CLI::App& verb, bool with_csv) {
+    CLI::Option* as_json = verb.add_flag("--json", json, "One JSON object; bytes are integers")->group("Output");
+    if (with_csv) {
+        verb.add_flag("--csv", csv, "Comma-separated values with a heading line")->group("Output")->excludes(as_json);
+    }
+    verb.add_option("--unit", unit, "B, KiB, MiB, GiB, TiB, kB, MB, GB or TB")->group("Output")->capture_default_str();
+    verb.add_option("--color,--colour", color, "auto, always or never")
+        ->group("Output")->capture_default_str()->check(CLI::IsMember({"auto", "always", "never"}));
+}
+
+report::Unit Output::begin(Session& session) const {
+    session.colour = color == "always" || (color == "auto" && colour_by_environment());
+    const report::Unit* named = report::unit_named(unit);
+    if (named == nullptr) {
+        stop(Exit::usage, fmt::format("--unit: '{}' is no unit; wanted B, KiB, MiB, GiB, TiB, kB, MB, GB or TB", unit));
+    }
+    return *named;
+}
+
+}  // namespace kvcap::cli

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// How is a number written for people? Integers in groups of three; bytes in a named unit, binary (GiB = 2^30) unless
+// a decimal one (GB = 10^9) is asked for, never one under the other's name.
+#pragma once
+
+#include <fmt/format.h>
+#include <kvcap/units.hpp>
+#include <string>
+#include <string_view>
+
+namespace kvcap::inline v1::report {
+
+/// 1748992 -> "1,748,992"
+inline std::string grouped(u64 n) {
+    std::string digits = fmt::format_int(n).str();
+    for (std::size_t at = digits.size(); at > 3;) {
+        at -= 3;
+        digits.insert(at, 1, ',');
+    }
+    return digits;
+}
+
+inline std::string exact(Bytes bytes) {
+    return grouped(bytes.value) + " B";
+}
+
+struct Unit {
+    std::string_view name = "GiB";
+    u64 bytes = u64{1} << 30;
+    friend constexpr bool operator==(const Unit&, const Unit&) = default;
+};
+
+inline constexpr Unit units[] = {{"B", 1},           {"KiB", u64{1} << 10}, {"MiB", u64{1} << 20},
+                                 {"GiB", u64{1} << 30}, {"TiB", u64{1} << 40}, {"kB", 1000},
+                                 {"MB", 1000000},    {"GB", 1000000000},    {"TB", 1000000000000}};
+
+/// The unit of that name in any case ("gib" is GiB, "gb" is GB), or null.
+inline const Unit* unit_named(std::string_view name) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    for (const Unit& unit : units) {
+        bool same = unit.name.size() == name.size();
+        for (std::size_t i = 0; same && i < name.size(); ++i) {
+            same = lower(unit.name[i]) == lower(name[i]);
+        }
+        if (same) {
+            return &unit;
+        }
+    }
+    return nullptr;
+}
+
+/// Three decimals: "2.145 GiB". Bytes stay whole: "70,272 B".
+inline std::string amount(Bytes bytes, Unit unit = {}) {
+    if (unit.bytes == 1) {
+        return exact(bytes);
+    }
+    return fmt::format("{:.3f} {}", static_cast<double>(bytes.value) / static_cast<double>(unit.bytes), unit.name);
+}
+
+/// "2.145 GiB (2,302,672,896 B)"
+inline std::string amount_and_exact(Bytes bytes, Unit unit = {}) {
+    return unit.bytes == 1 ? exact(bytes) : fmt::format("{} ({})", amount(bytes, unit), exact(bytes));
+}
+
+/// One factor: "24.9x"; two significant decimals below 10 ("1.25x").
+inline std::string factor(double times) {
+    return times < 9.995 ? fmt::format("{:.2f}x", times) : fmt::format("{:.1f}x", times);
+}
+
+/// "1 layer", "61 layers"
+inline std::string counted(u64 n, std::string_view one, std::string_view many) {
+    return fmt::format("{} {}", grouped(n), n == 1 ? one : many);
+}
+
+}  // namespace kvcap::inline v1::report
