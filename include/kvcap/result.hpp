@@ -29,6 +29,9 @@ enum class Errc : u8 {
     not_divisible,         // got is not a multiple of want
     refused_combination,   // the engine itself refuses these options together; got: which
     unknown_version,       // no rules for this version or date
+    window_pool_too_small, // got: tokens of the window pool, want: the least that admits one request
+    no_state_slots,        // got: bytes left, want: bytes of one state slot
+    pool_of_no_tokens,     // got: tokens before rounding to pages, want: tokens of one page
 };
 
 /// layer: the layer concerned, or `no_layer`. hint: a further number named at the code, else 0.
