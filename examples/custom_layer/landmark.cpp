@@ -2,6 +2,7 @@
 // A layer kind of your own: keys and values of the last `window` tokens at full precision, and for every `block` tokens
 // one landmark key that stays for ever. One regular value with forms(): nothing else has to know about it.
 #include <cstdio>
+#include <initializer_list>
 #include <kvcap/core.hpp>
 
 namespace mine {

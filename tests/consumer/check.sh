@@ -4,8 +4,8 @@
 # then moved to another prefix), embedded (add_subdirectory), fetched (FetchContent), pkg-config.
 set -eu
 kind=$1
-source=$2
-build=$3
+source=$(cd "$2" && pwd)
+build=$(cd "$3" && pwd)
 cxx=$4
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -2,6 +2,7 @@
 #include "model.hpp"
 
 #include <cstdio>
+#include <initializer_list>
 
 int main() {
     if (odr::model_of_other() != &odr::model) {
