@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// It does not fit: what is the smallest single change that makes it fit? Each kind of change is tried in steps, and every
+// answer was evaluated: it fits, and the next smaller step does not.
+#pragma once
+
+#include <kvcap/plan/fit.hpp>
+
+namespace kvcap::inline v1 {
+
+/// What a change may touch. kv_format: 0 = as asked, 1, 2 ... = smaller stored formats in the caller's order.
+struct Setting {
+    Tokens tokens{};
+    u64 sequences = 1;
+    Sharding sharding{};
+    u32 kv_format = 0;
+    bool attention_dp = false;
+    Bytes extra_memory{};
+    friend constexpr bool operator==(const Setting&, const Setting&) = default;
+};
+
+enum class ChangeKind : u8 { shorter, fewer, smaller_format, attention_dp, more_tp, more_pp, more_memory };
+
+struct Change {
+    ChangeKind kind = ChangeKind::shorter;
+    Setting setting{};
+    friend constexpr bool operator==(const Change&, const Change&) = default;
+};
+
+/// Bounds of the search. gpus: the most that TP x PP may use. tp_allowed: refused splits are skipped by evaluation.
+struct ChangeLimits {
+    u32 gpus = 8;
+    u32 kv_formats = 1;
+    Bytes most_memory{u64{1} << 50};
+};
+
+namespace changes {
+
+/// The first setting of a doubling sequence that fits, if any. next(setting) -> false when there is none left.
+constexpr bool first_that_fits(Setting setting, auto next, auto fits, Setting& found) noexcept {
+    while (next(setting)) {
+        if (fits(setting)) {
+            found = setting;
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace changes
+
+/// fits(setting) -> bool, monotone in tokens, sequences and memory. Answers in the order of ChangeKind.
+constexpr Inplace<Change, 8> smallest_changes(const Setting& asked, const ChangeLimits& limits, auto fits) noexcept {
+    Inplace<Change, 8> all{};
+    const auto keep = [&](ChangeKind kind, const Setting& setting) noexcept {
+        static_cast<void>(all.push({kind, setting}));  // seven kinds, eight places
+    };
+    const auto with = [&](auto edit) noexcept {
+        Setting changed = asked;
+        edit(changed);
+        return changed;
+    };
+    const auto tokens = [&](u64 n) noexcept { return with([&](Setting& s) noexcept { s.tokens = {n}; }); };
+    const auto sequences = [&](u64 n) noexcept { return with([&](Setting& s) noexcept { s.sequences = n; }); };
+    const auto memory = [&](u64 n) noexcept { return with([&](Setting& s) noexcept { s.extra_memory = {n}; }); };
+    if (const u64 n = largest(asked.tokens.value, [&](u64 m) noexcept { return m == 0 || fits(tokens(m)); }); n > 0) {
+        keep(ChangeKind::shorter, tokens(n));
+    }
+    if (const u64 n = largest(asked.sequences, [&](u64 m) noexcept { return m == 0 || fits(sequences(m)); }); n > 0) {
+        keep(ChangeKind::fewer, sequences(n));
+    }
+    Setting found{};
+    const auto smaller_format = [&](Setting& s) noexcept { return ++s.kv_format < limits.kv_formats; };
+    if (changes::first_that_fits(asked, smaller_format, fits, found)) {
+        keep(ChangeKind::smaller_format, found);
+    }
+    const Setting dp = with([](Setting& s) noexcept { s.attention_dp = true; });
+    if (!asked.attention_dp && asked.sharding.tp > 1 && fits(dp)) {
+        keep(ChangeKind::attention_dp, dp);
+    }
+    const auto more_tp = [&](Setting& s) noexcept {
+        s.sharding.tp *= 2;
+        return u64{s.sharding.tp} * s.sharding.pp <= limits.gpus;
+    };
+    if (changes::first_that_fits(asked, more_tp, fits, found)) {
+        keep(ChangeKind::more_tp, found);
+    }
+    const auto more_pp = [&](Setting& s) noexcept {
+        s.sharding.pp *= 2;
+        return u64{s.sharding.tp} * s.sharding.pp <= limits.gpus;
+    };
+    if (changes::first_that_fits(asked, more_pp, fits, found)) {
+        keep(ChangeKind::more_pp, found);
+    }
+    if (fits(memory(limits.most_memory.value))) {
+        const u64 lacking = largest(limits.most_memory.value, [&](u64 m) noexcept { return !fits(memory(m)); });
+        keep(ChangeKind::more_memory, memory(lacking + 1));
+    }
+    return all;
+}
+
+}  // namespace kvcap::inline v1
