@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// How far can this prompt be skipped? The greatest boundary that every group accepts. First the bound of what must be
+// held from the start, then the descent: ask the groups in turn, each from the last answer, until a round changes
+// nothing (leapfrog); when it drags, tiles of 512 boundaries from the right. The acceptance sets are fixed, so this is
+// exactly the greatest common boundary.
+#pragma once
+
+#include <kvcap/reuse/tile.hpp>
+
+namespace kvcap::inline v1 {
+
+/// Up to two groups left out of a question.
+struct Without {
+    u32 first = ~u32{0};
+    u32 second = ~u32{0};
+
+    constexpr bool has(u32 group) const noexcept { return group == first || group == second; }
+};
+
+inline constexpr u32 patience = 12;
+
+/// The floor of one group where boundaries are page numbers.
+template <PageSource S>
+constexpr u64 page_floor(const Group<S>& group, u64 at) noexcept {
+    const Rule& rule = group.rule;
+    if (rule.needs == Needs::window) {
+        const u64 need = pages_over(rule.reach, rule.page);
+        while (at > 0) {
+            const u64 hole = last_missing(group.pages, at > need ? at - need : 0, at);
+            if (hole == no_page) {
+                break;
+            }
+            at = hole;
+        }
+        return at;
+    }
+    if (rule.needs == Needs::snapshot) {
+        const u64 found = last_held(group.pages, 0, at);
+        return found == no_page ? 0 : found + 1;
+    }
+    if (rule.needs == Needs::chunk) {
+        const u64 start = at - at % pages_below(rule.reach, rule.page);
+        return first_missing(group.pages, start, at);
+    }
+    return at;
+}
+
+/// One step down of a window group: below its last hole, where it may break again.
+template <PageSource S>
+constexpr u64 page_step(const Group<S>& group, u64 at) noexcept {
+    const Rule& rule = group.rule;
+    if (rule.needs != Needs::window) {
+        return page_floor(group, at);
+    }
+    const u64 need = pages_over(rule.reach, rule.page);
+    const u64 hole = last_missing(group.pages, at > need ? at - need : 0, at);
+    return hole == no_page ? at : hole;
+}
+
+/// Tiles from the right: the greatest common boundary not above `at`, in pages.
+template <PageSource S>
+constexpr u64 scan_tiles(const Group<S>* groups, u32 count, u64 at, Without without) noexcept {
+    TileRule rules[most_groups];
+    for (u32 g = 0; g < count; ++g) {
+        rules[g] = tile_rule(groups[g].rule);
+    }
+    for (u64 word = (at - 1) / tile_pages * tile_words;; word -= tile_words) {
+        Tile common = full_tile();
+        common.cut(smaller(at - 64 * word, tile_pages));
+        bool any = true;
+        for (u32 pass = 0; pass < 2; ++pass) {
+            for (u32 g = 0; g < count && any; ++g) {
+                if ((rules[g].needs == Needs::snapshot) == (pass == 0) && !without.has(g)) {
+                    common &= accepted(rules[g], groups[g].pages, word);
+                    any = common.any();
+                }
+            }
+        }
+        if (any) {
+            return 64 * word + common.top();
+        }
+        if (word == 0) {
+            return 0;
+        }
+    }
+}
+
+/// The common floor where boundaries are page numbers.
+template <PageSource S>
+constexpr u64 common_page_floor(const Group<S>* groups, u32 count, u64 at, Without without = {}) noexcept {
+    for (u32 g = 0; g < count && at > 0; ++g) {
+        const Rule& rule = groups[g].rule;
+        if (without.has(g)) {
+            continue;
+        }
+        if (rule.needs == Needs::everything) {
+            at = first_missing(groups[g].pages, 0, at);
+        } else if (rule.needs == Needs::whole || rule.sinks != 0) {
+            at = pages_below(bound(groups[g], at * rule.page, {.unit = rule.page}), rule.page);
+        }
+    }
+    u32 jumps = 0;
+    for (u32 g = 0, agreed = 0; agreed < count && at > 0; g = g + 1 == count ? 0 : g + 1) {
+        const u64 next = without.has(g) ? at : page_step(groups[g], at);
+        agreed = next == at ? agreed + 1 : 0;
+        at = next;
+        if (agreed == 0 && ++jumps > patience && at > tile_pages / 8) {
+            return scan_tiles(groups, count, at, without);
+        }
+    }
+    return at;
+}
+
+/// The greatest boundary not above `at` that every group accepts, but for those left out. pre: fault() finds none
+template <PageSource S>
+constexpr u64 common_floor(const Group<S>* groups, u32 count, u64 at, const Grid& grid, Without without = {}) noexcept {
+    if (one_page_size(groups, count, grid)) {
+        return common_page_floor(groups, count, pages_below(at, grid.unit), without) * grid.unit;
+    }
+    at = grid.down(at);
+    for (u32 g = 0; g < count; ++g) {
+        at = without.has(g) ? at : bound(groups[g], at, grid);
+    }
+    for (u32 g = 0, agreed = 0; agreed < count && at > 0; g = g + 1 == count ? 0 : g + 1) {
+        const u64 next = without.has(g) ? at : tail_floor(groups[g], at, grid);
+        agreed = next == at ? agreed + 1 : 0;
+        at = next;
+    }
+    return at;
+}
+
+/// How many tokens of this prompt can be skipped. pre: fault() finds none
+template <PageSource S>
+constexpr u64 reusable(const Group<S>* groups, u32 count, const Ask& ask) noexcept {
+    return common_floor(groups, count, ask.limit, ask.grid);
+}
+
+}  // namespace kvcap::inline v1

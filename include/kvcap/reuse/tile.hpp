@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Acceptance of 512 boundaries at once, where every group has pages of one size: bit i of a tile is the boundary after
+// page i. Windows by doubling erosion of the held bits, wider than 64 pages by runs; chunks and snapshots directly.
+#pragma once
+
+#include <kvcap/reuse/floor.hpp>
+
+namespace kvcap::inline v1 {
+
+inline constexpr u64 tile_words = 8;
+inline constexpr u64 tile_pages = 64 * tile_words;
+
+struct Tile {
+    u64 word[tile_words];
+
+    constexpr bool any() const noexcept {
+        u64 all = 0;
+        for (u64 k = 0; k < tile_words; ++k) {
+            all |= word[k];
+        }
+        return all != 0;
+    }
+    constexpr Tile& operator&=(const Tile& other) noexcept {
+        for (u64 k = 0; k < tile_words; ++k) {
+            word[k] &= other.word[k];
+        }
+        return *this;
+    }
+    /// Keeps the `n` lowest bits.
+    constexpr void cut(u64 n) noexcept {
+        for (u64 k = n / 64; k < tile_words; ++k) {
+            word[k] &= k == n / 64 ? low_bits(n % 64) : 0;
+        }
+    }
+    /// 1 + the highest set bit. pre: any()
+    constexpr u64 top() const noexcept {
+        u64 k = tile_words - 1;
+        while (word[k] == 0) {
+            --k;
+        }
+        return 64 * k + 64 - static_cast<u64>(std::countl_zero(word[k]));
+    }
+};
+
+constexpr Tile full_tile() noexcept {
+    Tile tile{};
+    for (u64 k = 0; k < tile_words; ++k) {
+        tile.word[k] = ~u64{0};
+    }
+    return tile;
+}
+
+/// A rule in pages: need of a window, length of a chunk. Tiles are asked for from right to left, and what one found is
+/// kept for the next. Window: pages [run_from, tile) are held, the one before (if hole) is missing. Chunk: run_from is
+/// its start, run_to its first missing page.
+struct TileRule {
+    Needs needs;
+    bool hole;
+    u64 need;
+    u64 run_from;
+    u64 run_to;
+};
+
+template <PageSource S>
+constexpr Tile held_tile(const S& source, u64 word) noexcept {
+    Tile tile{};
+    if ((word + tile_words) * 64 <= source.count) {
+        for (u64 k = 0; k < tile_words; ++k) {
+            tile.word[k] = source.raw(word + k);
+        }
+    } else {
+        for (u64 k = 0; k < tile_words; ++k) {
+            tile.word[k] = word_of(source, word + k);
+        }
+    }
+    return tile;
+}
+
+/// Bit i stays when bits i - need + 1 .. i are set. before: the word below the tile. pre: 1 <= need <= 64
+constexpr void erode(Tile& tile, u64 before, u64 need) noexcept {
+    for (u64 done = 1; done < need;) {
+        const u64 by = smaller(done, need - done);
+        Tile shifted{};
+        shifted.word[0] = tile.word[0] << by | before >> (64 - by);
+        for (u64 k = 1; k < tile_words; ++k) {
+            shifted.word[k] = tile.word[k] << by | tile.word[k - 1] >> (64 - by);
+        }
+        before &= before << by;
+        tile &= shifted;
+        done += by;
+    }
+}
+
+/// First bit of the word at page `base` whose window of `need` pages is clear below the word.
+template <PageSource S>
+constexpr u64 first_clear(TileRule& rule, const S& source, u64 base) noexcept {
+    if (rule.run_from > base) {
+        rule.run_from = base;
+        rule.hole = false;
+    }
+    while (!rule.hole && rule.run_from > 0 && base - rule.run_from < rule.need) {
+        const u64 from = rule.run_from > rule.need ? rule.run_from - rule.need : 0;
+        const u64 missing = last_missing(source, from, rule.run_from);
+        rule.hole = missing != no_page;
+        rule.run_from = rule.hole ? missing + 1 : from;
+    }
+    return rule.hole && base - rule.run_from < rule.need ? rule.need - (base - rule.run_from) - 1 : 0;
+}
+
+/// Windows wider than a word: only the run at the word's start can be accepted, from where the last hole is out.
+template <PageSource S>
+constexpr void accept_wide(TileRule& rule, const S& source, u64 word, Tile& tile) noexcept {
+    for (u64 k = tile_words; k-- > 0;) {
+        const u64 run = static_cast<u64>(std::countr_one(tile.word[k]));
+        if (run == 0) {
+            tile.word[k] = 0;
+            continue;
+        }
+        const u64 from = first_clear(rule, source, 64 * (word + k));
+        tile.word[k] = from < run ? low_bits(run) & ~low_bits(from) : 0;
+    }
+}
+
+/// Whether the chunk from `start` is held up to page `from`.
+template <PageSource S>
+constexpr bool begun(TileRule& rule, const S& source, u64 start, u64 from) noexcept {
+    if (from != start && rule.run_from != start) {
+        rule.run_from = start;
+        rule.run_to = first_missing(source, start, start + rule.need);
+    }
+    return from == start || rule.run_to >= from;
+}
+
+/// Chunks: the run from the chunk's start, and the boundary at the chunk's end.
+template <PageSource S>
+constexpr void accept_chunks(TileRule& rule, const S& source, u64 word, Tile& tile) noexcept {
+    for (u64 k = 0; k < tile_words; ++k) {
+        const u64 base = 64 * (word + k);
+        u64 accepted = 0;
+        for (u64 start = base - base % rule.need; start < base + 64; start += rule.need) {
+            const u64 end = smaller(start + rule.need, base + 64);
+            const u64 from = larger(start, base);
+            const u64 rest = tile.word[k] >> (from - base);
+            const u64 run = begun(rule, source, start, from) ? static_cast<u64>(std::countr_one(rest)) : 0;
+            accepted |= low_bits(smaller(run, end - from)) << (from - base);
+            if (end == start + rule.need) {
+                accepted |= u64{1} << (end - 1 - base);
+            }
+        }
+        tile.word[k] = accepted;
+    }
+}
+
+/// Boundaries of the tile at `word` that the group's tail rule accepts.
+template <PageSource S>
+constexpr Tile accepted(TileRule& rule, const S& source, u64 word) noexcept {
+    if (rule.needs == Needs::snapshot) {
+        return held_tile(source, word);
+    }
+    if ((rule.needs != Needs::window && rule.needs != Needs::chunk) || rule.need == 0) {
+        return full_tile();
+    }
+    Tile tile = held_tile(source, word);
+    if (rule.needs == Needs::chunk) {
+        accept_chunks(rule, source, word, tile);
+    } else if (rule.need <= 64) {
+        erode(tile, word == 0 ? ~u64{0} : word_of(source, word - 1), rule.need);
+    } else {
+        accept_wide(rule, source, word, tile);
+    }
+    return tile;
+}
+
+/// Every group that cuts the prompt has pages of the unit's size, so that boundaries are page numbers.
+template <PageSource S>
+constexpr bool one_page_size(const Group<S>* groups, u32 count, const Grid& grid) noexcept {
+    bool one = grid.tail == off_scale;
+    for (u32 g = 0; g < count; ++g) {
+        const Rule& rule = groups[g].rule;
+        one = one && rule.stride == 1 && rule.lag == 0 &&
+              (rule.page == grid.unit || rule.needs == Needs::whole || rule.needs == Needs::nothing) &&
+              (rule.needs != Needs::chunk || rule.reach % grid.unit == 0);
+    }
+    return one;
+}
+
+constexpr TileRule tile_rule(const Rule& rule) noexcept {
+    const bool chunk = rule.needs == Needs::chunk;
+    const bool window = rule.needs == Needs::window;
+    const u64 need = chunk ? pages_below(rule.reach, rule.page) : window ? pages_over(rule.reach, rule.page) : 0;
+    return {.needs = rule.needs, .hole = false, .need = need, .run_from = off_scale, .run_to = 0};
+}
+
+}  // namespace kvcap::inline v1
