@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// Which identity do these bytes stand for? The exact inverse of encode: anything the encoder would not write is refused,
+// so decode(encode(x)) == x and encode(decode(b)) == b.
+#pragma once
+
+#include <kvcap/identity/encoding.hpp>
+
+namespace kvcap::inline v1 {
+
+/// identity: its texts lie in the decoded bytes. at: the offset at which reading stopped.
+struct DecodedIdentity {
+    FormatIdentity identity{};
+    Refusal refusal{};
+    u64 at = 0;
+    constexpr explicit operator bool() const noexcept { return !refusal; }
+};
+
+namespace encoding {
+
+struct Reader {
+    std::string_view bytes;
+    u64 at = 0;
+    Why why = Why::fine;
+
+    constexpr void fail(Why reason) noexcept { why = why == Why::fine ? reason : why; }
+    constexpr u8 byte() noexcept {
+        if (at >= bytes.size()) {
+            fail(Why::truncated);
+            return 0;
+        }
+        return static_cast<u8>(bytes[at++]);
+    }
+    constexpr void expect(u8 wanted, Why otherwise) noexcept {
+        if (byte() != wanted) {
+            fail(otherwise);
+        }
+    }
+    constexpr u64 number() noexcept {
+        u64 value = 0;
+        for (int i = 0; i < 8; ++i) {
+            value |= u64{byte()} << (8 * i);
+        }
+        return value;
+    }
+    /// A number not above `most`.
+    constexpr u64 number_to(u64 most) noexcept {
+        const u64 value = number();
+        if (value > most) {
+            fail(Why::malformed);
+            return 0;
+        }
+        return value;
+    }
+    constexpr std::string_view text() noexcept {
+        const u64 length = number();
+        if (length > bytes.size() - at) {
+            fail(Why::truncated);
+            return {};
+        }
+        const std::string_view value = bytes.substr(at, length);
+        at += length;
+        return value;
+    }
+};
+
+/// The largest value of each kind of number in a form.
+constexpr u64 most(Kind) noexcept { return static_cast<u64>(Kind::state); }
+constexpr u64 most(Keep) noexcept { return static_cast<u64>(Keep::once); }
+constexpr u64 most(Source) noexcept { return static_cast<u64>(Source::encoder); }
+constexpr u64 most(Role) noexcept { return static_cast<u64>(Role::state); }
+constexpr u64 most(Split) noexcept { return static_cast<u64>(Split::groups); }
+constexpr u64 most(u16) noexcept { return 0xffff; }
+constexpr u64 most(u32) noexcept { return 0xffff'ffff; }
+constexpr u64 most(u64) noexcept { return off_scale; }
+
+constexpr void read(Reader& from, u64& fact) noexcept { fact = from.number(); }
+constexpr void read(Reader& from, std::string_view& fact) noexcept { fact = from.text(); }
+
+constexpr void read(Reader& from, LayerForm& form) noexcept {
+    each_number(form, [&](auto& part) noexcept {
+        using Part = std::remove_reference_t<decltype(part)>;
+        const bool is_stream_count = static_cast<const void*>(&part) == static_cast<const void*>(&form.streams.count);
+        const u64 limit = is_stream_count ? form.streams.capacity() : most(Part{});
+        part = static_cast<Part>(from.number_to(limit));
+    });
+}
+
+/// Every cache has its form; nothing is larger than its type.
+constexpr void read(Reader& from, ModelSpec& model) noexcept {
+    model.layers = static_cast<u32>(from.number_to(0xffff'ffff));
+    model.draft_layers = static_cast<u32>(from.number_to(0xffff'ffff));
+    model.query_heads = static_cast<u32>(from.number_to(0xffff'ffff));
+    model.forms.count = static_cast<u32>(from.number_to(model.forms.capacity()));
+    for (LayerForm& form : model.forms) {
+        read(from, form);
+    }
+    model.caches.count = static_cast<u32>(from.number_to(model.caches.capacity()));
+    for (Cache& cache : model.caches) {
+        cache.layer = static_cast<u16>(from.number_to(0xffff));
+        cache.form = static_cast<u16>(from.number_to(model.forms.size() == 0 ? 0 : model.forms.size() - 1));
+    }
+    if (from.why == Why::fine && model.forms.empty()) {
+        from.fail(Why::malformed);
+    }
+}
+
+}  // namespace encoding
+
+constexpr DecodedIdentity decode(std::string_view bytes) noexcept {
+    DecodedIdentity decoded{};
+    encoding::Reader from{.bytes = bytes};
+    const auto stop = [&](Field field) noexcept {
+        if (!decoded.refusal && from.why != Why::fine) {
+            decoded.refusal = {field, from.why};
+        }
+    };
+    for (const char c : std::string_view{"kvcapF"}) {
+        from.expect(static_cast<u8>(c), Why::malformed);
+    }
+    from.expect(encoding_version, Why::unknown_version);
+    stop(Field::count);
+    each_format_field([&](Field field, auto member) noexcept {
+        if (decoded.refusal) {
+            return;
+        }
+        from.expect(static_cast<u8>(field), Why::malformed);
+        auto& fact = decoded.identity.*member;
+        const u8 said = from.byte();
+        if (said > 1) {
+            from.fail(Why::malformed);
+        }
+        fact.said = said == 1 ? Said::value : Said::none;
+        if (said == 1 && from.why == Why::fine) {
+            read(from, fact.value);
+        }
+        stop(field);
+    });
+    if (!decoded.refusal && from.at != bytes.size()) {
+        decoded.refusal = {Field::count, Why::trailing};
+    }
+    if (!decoded.refusal) {
+        decoded.refusal = refusal_of(decoded.identity);
+    }
+    decoded.at = from.at;
+    return decoded;
+}
+
+}  // namespace kvcap::inline v1

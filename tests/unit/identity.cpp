@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: MIT
+// Identities: encode and decode are inverse, no two identities share an encoding, and every public collision is found.
+#include <catch2/catch.hpp>
+#include <kvcap/core.hpp>
+#include <kvcap/identity.hpp>
+#include <kvcap/identity/keys.hpp>
+
+#include <set>
+#include <vector>
+
+using namespace kvcap;
+
+namespace {
+
+FormatIdentity sample() {
+    FormatIdentity id{};
+    id.model = "deepseek-ai/DeepSeek-V3";
+    id.weights_revision = "e815299b", id.tokenizer_revision = "e815299b", id.engine = "vllm 0.28.0";
+    id.backend = "flashmla", id.layout = "KV_MLA_FMT", id.kv_dtype = "fp8_e4m3", id.quant_scheme = "fp8";
+    id.scale_granularity = "per_tensor", id.scales_revision = "calib-7", id.index_key_format = stated_none;
+    id.conv_dtype = stated_none, id.state_dtype = stated_none, id.state_layout = stated_none;
+    id.rope = "yarn 40 4096", id.cache_role = "target", id.token_drop_algorithm = stated_none;
+    id.token_drop_policy = stated_none, id.compression = stated_none, id.hash_algorithm = "sha256_cbor";
+    id.hash_seed = "0", id.writer = stated_none, id.group_kind = "latent";
+    id.chunk_tokens = 256u, id.page_tokens = 64u, id.kernel_block_tokens = 64u, id.entry_alignment = 1u;
+    id.page_padding = 0u, id.tp = 8u, id.tp_rank = 3u, id.pp = 1u, id.pp_rank = 0u, id.pcp = 1u, id.pcp_rank = 0u;
+    id.dcp = 1u, id.dcp_rank = 0u, id.cp_interleave = 1u, id.group = 0u;
+    id.caches = compose(QueryHeads{128}, repeat(61, Mla{.latent = 512, .rope = 64})).value();
+    return id;
+}
+
+std::string encoded(const FormatIdentity& id) {
+    std::string bytes;
+    const Refusal refusal = encode(id, [&](u8 byte) { bytes.push_back(static_cast<char>(byte)); });
+    REQUIRE_FALSE(refusal);
+    return bytes;
+}
+
+std::string encoded(const ChunkIdentity& chunk, std::string_view digest = "format") {
+    std::string bytes;
+    const Refusal refusal = encode(chunk, digest, [&](u8 byte) { bytes.push_back(static_cast<char>(byte)); });
+    INFO(static_cast<int>(refusal.field) << ' ' << static_cast<int>(refusal.why));
+    REQUIRE_FALSE(refusal);
+    return bytes;
+}
+
+/// Values that people have confused: separators, NUL, cases, normal forms, a text inside another.
+const std::vector<std::string> awkward = {
+    "a", "A", "a ", " a", "a@b", "a", "b", "a@", "@b", "a/b", "a\\b", std::string("a\0b", 3), std::string("a\0", 2),
+    std::string("\0", 1), "ab", "a%b", "caf\xc3\xa9", "cafe\xcc\x81", "\xe2\x84\xab", "\xc3\x85", "none", "0", "null",
+    "kvcapF", std::string(300, 'a'), std::string(256, 'a')};
+
+ChunkIdentity chunk_sample(std::span<const u32> tokens) {
+    return {.parent = stated_none, .tokens = tokens, .adapter = stated_none, .adapter_version = stated_none,
+            .salt = stated_none, .user_key = stated_none, .media = {}, .embeddings = stated_none};
+}
+
+}  // namespace
+
+TEST_CASE("decode is the inverse of encode") {
+    const FormatIdentity id = sample();
+    const std::string bytes = encoded(id);
+    const DecodedIdentity back = decode(bytes);
+    REQUIRE(back);
+    CHECK(back.identity == id);
+    CHECK(encoded(back.identity) == bytes);
+    CHECK(back.at == bytes.size());
+}
+
+TEST_CASE("no two identities that differ in one field are encoded alike") {
+    std::set<std::string> seen{encoded(sample())};
+    std::size_t made = 1;
+    each_format_field([&](Field field, auto member) {
+        const auto add = [&](const auto& value) {
+            FormatIdentity id = sample();
+            if (id.*member == value) {
+                return;
+            }
+            id.*member = value;
+            if (refusal_of(id)) {
+                return;
+            }
+            ++made;
+            INFO(name_of(field));
+            CHECK(seen.insert(encoded(id)).second);
+            CHECK(diff(id, sample()) == Fields{1, {field}});
+            CHECK(decode(encoded(id)).identity == id);
+        };
+        if constexpr (std::same_as<decltype(member), StatedText FormatIdentity::*>) {
+            for (const std::string& text : std::set<std::string>{awkward.begin(), awkward.end()}) {
+                add(StatedText{text});
+            }
+            add(StatedText{stated_none});
+        } else if constexpr (std::same_as<decltype(member), StatedNumber FormatIdentity::*>) {
+            for (const u64 number : {u64{0}, u64{1}, u64{2}, u64{64}, u64{128}, u64{256}, u64{512}, u64{65536}, ~u64{0}}) {
+                add(StatedNumber{number});
+            }
+        } else {
+            add(StatedCaches{compose(repeat(61, Mla{512, 64})).value()});
+            add(StatedCaches{compose(repeat(60, Mla{512, 64})).value()});
+            add(StatedCaches{compose(repeat(1, NoCache{}), repeat(60, Mla{512, 64})).value()});
+            add(StatedCaches{compose(repeat(61, Mla{512, 64, fp8})).value()});
+            add(StatedCaches{compose(repeat(61, Windowed{Mla{512, 64}, 128_tok})).value()});
+        }
+    });
+    CHECK(made > 500);
+}
+
+TEST_CASE("bytes that move across the border between two facts change the encoding") {
+    std::set<std::string> seen;
+    std::size_t made = 0;
+    const std::string whole = "a@b/c\xc3\xa9";
+    for (std::size_t cut = 1; cut < whole.size(); ++cut) {
+        FormatIdentity id = sample();
+        const std::string left = whole.substr(0, cut);
+        const std::string right = whole.substr(cut);
+        id.model = left, id.weights_revision = right;
+        ++made;
+        CHECK(seen.insert(encoded(id)).second);
+        id.model = right, id.weights_revision = left;
+        ++made;
+        CHECK(seen.insert(encoded(id)).second);
+    }
+    CHECK(seen.size() == made);
+}
+
+TEST_CASE("absent, empty and unstated are three things") {
+    FormatIdentity id = sample();
+    id.rope = stated_none;
+    const std::string absent = encoded(id);
+    id.rope = std::string_view{"\0", 1};
+    CHECK(encoded(id) != absent);
+    id.rope = "";
+    CHECK(refusal_of(id) == Refusal{Field::rope, Why::empty});
+    id.rope = StatedText{};
+    CHECK(refusal_of(id) == Refusal{Field::rope, Why::unstated});
+    std::string nothing;
+    CHECK(encode(id, [&](u8) { nothing += 'x'; }) == Refusal{Field::rope, Why::unstated});
+    CHECK(nothing.empty());
+}
+
+TEST_CASE("what the encoder would not write is refused") {
+    const std::string good = encoded(sample());
+    for (std::size_t length = 0; length < good.size(); ++length) {
+        CHECK_FALSE(decode(std::string_view{good}.substr(0, length)));
+    }
+    CHECK(decode(good + 'x').refusal == Refusal{Field::count, Why::trailing});
+    std::string other = good;
+    other[6] = 2;
+    CHECK(decode(other).refusal.why == Why::unknown_version);
+    std::size_t accepted = 0;
+    for (std::size_t i = 0; i < good.size(); ++i) {
+        for (const int bit : {0, 1, 7}) {
+            std::string flipped = good;
+            flipped[i] = static_cast<char>(flipped[i] ^ (1 << bit));
+            const DecodedIdentity got = decode(flipped);
+            if (got) {
+                ++accepted;
+                CHECK(encoded(got.identity) == flipped);
+                CHECK_FALSE(got.identity == sample());
+            }
+        }
+    }
+    CHECK(accepted > 0);
+}
+
+TEST_CASE("content identity: every part counts, and none runs into its neighbour") {
+    const std::vector<u32> tokens = {1, 2, 3, 4};
+    const std::vector<u32> swapped = {2, 1, 3, 4};
+    const std::vector<u32> shorter = {1, 2, 3};
+    const std::vector<u32> wide = {1, 2, 3, 4 + (1u << 16)};
+    std::set<std::string> seen;
+    const auto add = [&](const ChunkIdentity& chunk, std::string_view digest = "format") {
+        CHECK(seen.insert(encoded(chunk, digest)).second);
+    };
+    const ChunkIdentity base = chunk_sample(tokens);
+    add(base);
+    add(base, "format2");
+    add(base, std::string_view{"format\0", 7});
+    add(chunk_sample(swapped)), add(chunk_sample(shorter)), add(chunk_sample(wide));
+    StatedText ChunkIdentity::*const texts[] = {&ChunkIdentity::parent, &ChunkIdentity::salt, &ChunkIdentity::user_key,
+                                                &ChunkIdentity::embeddings};
+    for (const auto text : texts) {
+        for (const std::string& value : std::set<std::string>{awkward.begin(), awkward.end()}) {
+            ChunkIdentity chunk = base;
+            chunk.*text = value;
+            CHECK(diff(chunk, base).size() == 1);
+            add(chunk);
+        }
+    }
+    for (const auto& [name, version] : std::vector<std::pair<std::string, std::string>>{
+             {"sql", "1"}, {"sql", "2"}, {"sq", "l1"}, {"sql1", "1"}, {"sql@1", "1"}, {"sql", "@1"}, {"1", "sql"}}) {
+        ChunkIdentity chunk = base;
+        chunk.adapter = name, chunk.adapter_version = version;
+        add(chunk);
+    }
+    const std::vector<std::vector<MediaRun>> media = {
+        {{"img1", 0, 2, 0}}, {{"img2", 0, 2, 0}}, {{"img1", 1, 2, 0}}, {{"img1", 0, 3, 0}}, {{"img1", 0, 2, 4}},
+        {{"img1", 0, 1, 0}, {"img2", 1, 1, 0}}, {{"img2", 0, 1, 0}, {"img1", 1, 1, 0}}, {{"img1img2", 0, 2, 0}}};
+    for (const auto& runs : media) {
+        ChunkIdentity chunk = base;
+        chunk.media = runs;
+        CHECK(diff(chunk, base) == Fields{1, {Field::media}});
+        add(chunk);
+    }
+}
+
+TEST_CASE("partial content identities are refused") {
+    const std::vector<u32> tokens = {1, 2, 3, 4};
+    const auto refused = [&](auto change) {
+        ChunkIdentity chunk = chunk_sample(tokens);
+        change(chunk);
+        return refusal_of(chunk);
+    };
+    CHECK_FALSE(refusal_of(chunk_sample(tokens)));
+    CHECK(refused([](auto& c) { c.salt = StatedText{}; }) == Refusal{Field::salt, Why::unstated});
+    CHECK(refused([](auto& c) { c.adapter = "sql"; }) == Refusal{Field::adapter_version, Why::both_or_neither});
+    CHECK(refused([](auto& c) { c.tokens = {}; }) == Refusal{Field::tokens, Why::empty});
+    const MediaRun outside[] = {{"img", 3, 2, 0}};
+    CHECK(refused([&](auto& c) { c.media = outside; }) == Refusal{Field::media, Why::malformed});
+    const MediaRun overlap[] = {{"a", 0, 2, 0}, {"b", 1, 1, 0}};
+    CHECK(refused([&](auto& c) { c.media = overlap; }) == Refusal{Field::media, Why::malformed});
+    const MediaRun nameless[] = {{"", 0, 2, 0}};
+    CHECK(refused([&](auto& c) { c.media = nameless; }) == Refusal{Field::media, Why::empty});
+}
+
+// Each record is one public report: two caches that must not be exchanged, and a key that could not tell.
+TEST_CASE("public collisions are found") {
+    const FormatIdentity format = sample();
+    const std::vector<u32> tokens = {1, 2, 3, 4};
+    const ChunkIdentity plain = chunk_sample(tokens);
+    const auto other_format = [&](auto change) {
+        FormatIdentity id = format;
+        change(id);
+        return diff(format, id);
+    };
+    const auto other_content = [&](const ChunkIdentity& from, auto change) {
+        ChunkIdentity chunk = from;
+        change(chunk);
+        CHECK_FALSE(exchangeable(format, from, format, chunk));
+        return diff(from, chunk);
+    };
+    const auto finds = [](System system, const Fields& differing, Field field) {
+        INFO(name_of(system) << ' ' << name_of(field));
+        CHECK(contains(differing, field));
+        CHECK(contains(missing(system), field));
+        CHECK(collides(system, differing));
+        CHECK_FALSE(facts(field).consequence.empty());
+    };
+    SECTION("vllm#42125, vllm#30931: an adapter reloaded under its name") {
+        ChunkIdentity sql = plain;
+        sql.adapter = "sql", sql.adapter_version = "1";
+        const Fields d = other_content(sql, [](auto& c) { c.adapter_version = "2"; });
+        finds(System::vllm_block_hash, d, Field::adapter_version);
+        finds(System::dynamo, d, Field::adapter_version);
+    }
+    SECTION("vllm#44250, vllm#54342: adapter, image or salt outside the key") {
+        ChunkIdentity a = plain;
+        a.adapter = "adapter_a", a.adapter_version = "1";
+        finds(System::lmcache_object_key, other_content(a, [](auto& c) { c.adapter = "adapter_b"; }), Field::adapter);
+        finds(System::hf3fs_connector, other_content(a, [](auto& c) { c.adapter = "adapter_b"; }), Field::adapter);
+        finds(System::hf3fs_connector, other_content(plain, [](auto& c) { c.salt = "tenant"; }), Field::salt);
+        CHECK_FALSE(collides(System::vllm_block_hash, other_content(plain, [](auto& c) { c.salt = "tenant"; })));
+    }
+    SECTION("LMCache#3301, LMCache#4086: two images behind equal placeholder tokens") {
+        const MediaRun cat[] = {{"cat", 0, 2, 0}};
+        const MediaRun dog[] = {{"dog", 0, 2, 0}};
+        ChunkIdentity about = plain;
+        about.media = cat;
+        const Fields d = other_content(about, [&](auto& c) { c.media = dog; });
+        finds(System::lmcache_key, d, Field::media);
+        finds(System::hf3fs_connector, d, Field::media);
+    }
+    SECTION("sglang#24638: a user's key is no adapter") {
+        ChunkIdentity adapter = plain;
+        adapter.adapter = "sql", adapter.adapter_version = "1";
+        ChunkIdentity user = plain;
+        user.user_key = "sql";
+        CHECK(encoded(adapter) != encoded(user));
+        CHECK(contains(diff(adapter, user), Field::user_key));
+    }
+    SECTION("vllm#54338, vllm#43980: element types") {
+        finds(System::lmcache_key, other_format([](auto& id) { id.kv_dtype = "fp8_e5m2"; }), Field::kv_dtype);
+        finds(System::ucm, other_format([](auto& id) { id.kv_dtype = "bfloat16"; }), Field::kv_dtype);
+        finds(System::mooncake_connector, other_format([](auto& id) { id.kv_dtype = "uint8"; }), Field::kv_dtype);
+        CHECK(facts(Field::kv_dtype).harm == Harm::corrupts);
+    }
+    SECTION("lmdeploy#4930: weights, scheme and scales outside the key") {
+        finds(System::mooncake_connector, other_format([](auto& id) { id.weights_revision = "new"; }),
+              Field::weights_revision);
+        finds(System::lmcache_key, other_format([](auto& id) { id.scales_revision = "calib-8"; }), Field::scales_revision);
+        finds(System::aibrix, other_format([](auto& id) { id.scale_granularity = "per_head"; }), Field::scale_granularity);
+        CHECK_FALSE(collides(System::lmcache_identity, other_format([](auto& id) { id.weights_revision = "new"; })));
+    }
+    SECTION("vllm#49499, dingodb#233, LMCache#2098: which ranks hold the same bytes") {
+        FormatIdentity latent = format;
+        CHECK_FALSE(fold_tensor_ranks(latent));
+        FormatIdentity wider = format;
+        wider.tp = 16u;
+        CHECK_FALSE(fold_tensor_ranks(wider));
+        CHECK(latent == wider);
+        FormatIdentity hybrid = format;
+        hybrid.caches = compose(repeat(7, Mla{512, 64}), repeat(20, Kda{.heads = 32, .head_dim = 128})).value();
+        CHECK(fold_tensor_ranks(hybrid) == Refusal{Field::tp, Why::cannot_fold});
+        CHECK(hybrid.tp_rank == StatedNumber{3u});
+    }
+    SECTION("sglang#37175, LMCache#1770: layers are global numbers") {
+        const ModelSpec first = compose(repeat(4, Mla{512, 64}), repeat(4, NoCache{})).value();
+        const ModelSpec second = compose(repeat(4, NoCache{}), repeat(4, Mla{512, 64})).value();
+        CHECK(contains(other_format([&](auto& id) { id.caches = second; }), Field::caches));
+        FormatIdentity a = format, b = format;
+        a.caches = first, b.caches = second;
+        CHECK(diff(a, b) == Fields{1, {Field::caches}});
+        finds(System::ucm, diff(a, b), Field::caches);
+    }
+    SECTION("LMCache#2947: index keys beside the latent; vllm#54743, sub-paged groups") {
+        finds(System::lmcache_key, other_format([](auto& id) { id.index_key_format = "fp8_scale_per_128"; }),
+              Field::index_key_format);
+        finds(System::mooncake_connector, other_format([](auto& id) { id.kernel_block_tokens = 32u; }),
+              Field::kernel_block_tokens);
+        finds(System::lmcache_key, other_format([](auto& id) { id.chunk_tokens = 512u; }), Field::chunk_tokens);
+        finds(System::llmd_files, other_format([](auto& id) { id.backend = "triton"; }), Field::backend);
+    }
+    SECTION("vllm#46855, vllm#14952, sglang#15674: ranks of contexts and heads") {
+        finds(System::ucm, other_format([](auto& id) { id.dcp = 2u; }), Field::dcp);
+        finds(System::flexkv, other_format([](auto& id) { id.tp = 4u; }), Field::tp);
+    }
+    SECTION("sglang#35484, and facts nobody's key has") {
+        finds(System::ucm, other_format([](auto& id) { id.writer = "client-2"; }), Field::writer);
+        for (u32 s = 0; s < system_count; ++s) {
+            finds(static_cast<System>(s), other_format([](auto& id) { id.rope = stated_none; }), Field::rope);
+        }
+    }
+    SECTION("vllm#51250: a draft model's group") {
+        finds(System::vllm_block_hash, other_format([](auto& id) { id.cache_role = "draft"; }), Field::cache_role);
+    }
+}
+
+// A toy digest: the checks are about what is digested.
+TEST_CASE("literal keys") {
+    const FormatIdentity id = sample();
+    const std::vector<u32> tokens = {1, 2, 3, 4};
+    const std::string hash{"\x00\xab\xff", 3};
+    CHECK(lmcache_key(id, hash).text == "deepseek-ai/DeepSeek-V3@8@3@00abff@uint8");
+    CHECK(lmcache_object_key(id, chunk_sample(tokens), hash).text == "deepseek-ai/DeepSeek-V3@08030803@0@00abff");
+    ChunkIdentity salted = chunk_sample(tokens);
+    salted.salt = "tenant-a";
+    CHECK(lmcache_object_key(id, salted, hash).text == "deepseek-ai/DeepSeek-V3@08030803@0@00abff@tenant-a");
+    CHECK(mooncake_key(id, hash, "prod").text ==
+          "prod@deepseek-ai/DeepSeek-V3@tp_rank:3@pcp0@dcp0@pp_rank:0@group:0@00abff");
+    salted.salt = "a@b";
+    CHECK(lmcache_object_key(id, salted, hash).refusal == Refusal{Field::salt, Why::separator});
+    FormatIdentity at = id;
+    at.model = "a@b";
+    CHECK(lmcache_key(at, hash).refusal == Refusal{Field::model, Why::separator});
+    CHECK(mooncake_key(at, hash).refusal == Refusal{Field::model, Why::separator});
+    FormatIdentity many = id;
+    many.tp = 256u;
+    CHECK(lmcache_object_key(many, chunk_sample(tokens), hash).refusal == Refusal{Field::tp_rank, Why::rank_out_of_range});
+}
+
+TEST_CASE("block hashes digest canonical CBOR") {
+    CHECK(hex(Cbor{}.array(3).null().number(0).number(23).str()) == "83f60017");
+    CHECK(hex(Cbor{}.number(24).number(255).number(256).number(65536).str()) == "181818ff1901001a00010000");
+    CHECK(hex(Cbor{}.number(u64{1} << 32).bytes("ab").text("c").str()) == "1b00000001000000004261626163");
+    const auto identity = [](std::string_view bytes) { return std::string{bytes}; };
+    const std::vector<u32> tokens = {1, 300};
+    ChunkIdentity chunk = chunk_sample(tokens);
+    chunk.parent = "pp";
+    CHECK(hex(vllm_block_hash(chunk, "0", identity)) == "83427070820119012cf6");
+    chunk.adapter = "sql", chunk.adapter_version = "7";
+    const std::string named = vllm_block_hash(chunk, "0", identity);
+    CHECK(hex(named) == "83427070820119012c816373716c");
+    chunk.adapter_version = "8";
+    CHECK(vllm_block_hash(chunk, "0", identity) == named);
+    chunk.parent = stated_none;
+    CHECK(hex(vllm_block_hash(chunk, "0", identity)) == "83426130820119012c816373716c");
+    CHECK(keys::fnv64a("") == 0xcbf29ce484222325);
+    CHECK(keys::fnv64a("a") == 0xaf63dc4c8601ec8c);
+    CHECK(llmd_root("m", "0") != llmd_root("sql", "0"));
+}
