@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// Which split of n devices serves this best? Every TP x PP x CP x DP with that product, attention data parallelism inside
+// TP, every stored format and block size; each is evaluated once by the caller's engine. What does not divide or fit is
+// kept with its reason; what fits is ranked.
+#pragma once
+
+#include <algorithm>
+#include <kvcap/sharding.hpp>
+#include <vector>
+
+namespace kvcap::inline v1 {
+
+/// dp: replicas of the whole model. attention_dp: inside each group of tp ranks every rank holds whole requests and the
+/// experts are spread over the group (EP). format, block: indices into the caller's lists.
+struct Candidate {
+    Sharding sharding{};
+    u32 dp = 1;
+    bool attention_dp = false;
+    u32 format = 0;
+    u32 block = 0;
+    friend bool operator==(const Candidate&, const Candidate&) = default;
+};
+
+/// What the engine says of a candidate, summed over the whole deployment. read_per_token: cache bytes that one decoded
+/// token makes the busiest rank read.
+struct Outcome {
+    u64 sequences = 0;
+    u64 context = 0;
+    u64 read_per_token = 0;
+    friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+
+struct Ranked {
+    Candidate candidate{};
+    Outcome outcome{};
+    friend bool operator==(const Ranked&, const Ranked&) = default;
+};
+
+struct Dropped {
+    Candidate candidate{};
+    Error why{};
+    friend bool operator==(const Dropped&, const Dropped&) = default;
+};
+
+enum class Goal : u8 { sequences, context, least_read };
+
+struct SearchSpace {
+    u32 devices = 1;
+    u32 formats = 1;
+    u32 blocks = 1;
+    u32 most_tp = 64;
+    u32 most_pp = 64;
+    u32 most_cp = 64;
+    Uneven uneven = Uneven::refuse;
+    Remainder remainder = Remainder::first;
+};
+
+struct SearchResult {
+    std::vector<Ranked> ranked;
+    std::vector<Dropped> dropped;
+};
+
+/// Calls visit(candidate) for every split whose product is `devices`.
+inline void each_candidate(const SearchSpace& space, auto visit) {
+    const auto with_lists = [&](Candidate candidate) {
+        for (candidate.format = 0; candidate.format < space.formats; ++candidate.format) {
+            for (candidate.block = 0; candidate.block < space.blocks; ++candidate.block) {
+                visit(candidate);
+            }
+        }
+    };
+    for (u32 tp = 1; tp <= std::min(space.devices, space.most_tp); ++tp) {
+        for (u32 pp = 1; space.devices % tp == 0 && pp <= std::min(space.devices / tp, space.most_pp); ++pp) {
+            for (u32 cp = 1; space.devices % (tp * pp) == 0 && cp <= std::min(space.devices / (tp * pp), space.most_cp);
+                 ++cp) {
+                if (space.devices % (tp * pp * cp) != 0) {
+                    continue;
+                }
+                Candidate candidate{.sharding = {.tp = tp, .pp = pp, .cp = cp, .uneven = space.uneven,
+                                                 .remainder = space.remainder},
+                                    .dp = space.devices / (tp * pp * cp)};
+                with_lists(candidate);
+                if (tp > 1 && cp == 1) {
+                    candidate.attention_dp = true;
+                    with_lists(candidate);
+                }
+            }
+        }
+    }
+}
+
+/// Better first. Ties: fewer stages, then the smaller tensor-parallel size, then the first format and block.
+inline bool better(const Ranked& a, const Ranked& b, Goal goal) {
+    const auto key = [goal](const Outcome& o) {
+        return goal == Goal::sequences ? o.sequences : goal == Goal::context ? o.context : off_scale - o.read_per_token;
+    };
+    if (key(a.outcome) != key(b.outcome)) {
+        return key(a.outcome) > key(b.outcome);
+    }
+    if (a.outcome.read_per_token != b.outcome.read_per_token) {
+        return a.outcome.read_per_token < b.outcome.read_per_token;
+    }
+    const Candidate& x = a.candidate;
+    const Candidate& y = b.candidate;
+    if (x.sharding.pp != y.sharding.pp) {
+        return x.sharding.pp < y.sharding.pp;
+    }
+    if (x.sharding.tp != y.sharding.tp) {
+        return x.sharding.tp < y.sharding.tp;
+    }
+    return x.format != y.format ? x.format < y.format : x.block < y.block;
+}
+
+/// evaluate(candidate) -> Result<Outcome>; an error drops the candidate and is its reason.
+inline SearchResult search(const SearchSpace& space, Goal goal, auto evaluate) {
+    SearchResult result;
+    each_candidate(space, [&](const Candidate& candidate) {
+        const Result<Outcome> outcome = evaluate(candidate);
+        if (outcome) {
+            result.ranked.push_back({candidate, *outcome});
+        } else {
+            result.dropped.push_back({candidate, outcome.error()});
+        }
+    });
+    std::stable_sort(result.ranked.begin(), result.ranked.end(),
+                     [goal](const Ranked& a, const Ranked& b) { return better(a, b, goal); });
+    return result;
+}
+
+}  // namespace kvcap::inline v1
