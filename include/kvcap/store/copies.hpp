@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// What is stored twice? Tensor-parallel ranks whose bytes are equal make one shard: latents and index keys one in all,
+// heads fewer than ranks one a head, states one a rank. The factor is per group, never per model (vllm#49499).
+#pragma once
+
+#include <kvcap/store/objects.hpp>
+
+namespace kvcap::inline v1 {
+
+/// Distinct shards of a stream over the tensor-parallel ranks; consecutive ranks hold equal ones.
+constexpr Result<u32> shards_of(const Stream& stream, const Sharding& sharding) noexcept {
+    const Result<u32> own = heads_on_rank(stream, sharding);
+    if (!own) {
+        return own.error();
+    }
+    if (stream.split == Split::replicated) {
+        return u32{1};
+    }
+    const bool copied = (stream.split == Split::heads || stream.split == Split::groups) && stream.heads < sharding.tp;
+    if (!copied) {
+        return sharding.tp;
+    }
+    if (stream.heads == 0 || sharding.tp % stream.heads != 0) {
+        return Error{.code = Errc::heads_not_divisible, .got = stream.heads, .want = sharding.tp};
+    }
+    return stream.heads;
+}
+
+/// Shards of a whole group: ranks are equal only where all its streams are.
+constexpr Result<u32> shards_of(const ModelSpec& model, const ObjectGroup& group, const Sharding& sharding) noexcept {
+    u64 shards = 1;
+    for (const u16 at : group.forms) {
+        for (const Stream& stream : model.forms[at].streams) {
+            const Result<u32> own = shards_of(stream, sharding);
+            if (!own) {
+                return own.error();
+            }
+            shards = least_common_multiple(shards, *own);
+        }
+    }
+    return static_cast<u32>(shards);
+}
+
+/// The shard that a rank holds; ranks with the same one may share a key. pre: shards divides tp, rank < tp
+constexpr u32 shard_of_rank(u32 shards, u32 tp, u32 rank) noexcept {
+    return static_cast<u32>(u64{rank} * shards / tp);
+}
+
+/// once: the ranks of a shard store one object. each_rank: every rank stores its own.
+enum class Copies : u8 { once, each_rank };
+
+/// For one chunk of one group over all ranks of all stages. unique: every byte once. stored: as kept, with the store's
+/// alignment and replicas. loaded: what all ranks receive together when the chunk is used. read: what leaves the store
+/// when one rank of a shard reads and passes it on.
+struct GroupBytes {
+    u32 shards = 1;
+    Bytes unique{};
+    Bytes stored{};
+    Bytes loaded{};
+    Bytes read{};
+    u64 objects = 0;
+    friend constexpr bool operator==(const GroupBytes&, const GroupBytes&) = default;
+};
+
+constexpr Result<GroupBytes> group_bytes(const ModelSpec& model, const ObjectGroup& group, u64 tokens,
+                                         const Sharding& sharding = {}, Copies copies = Copies::once,
+                                         const ObjectRule& rule = {}) noexcept {
+    const Result<u32> shards = shards_of(model, group, sharding);
+    const Result<ObjectBytes> whole = object_bytes(model, group, tokens);
+    if (!shards || !whole) {
+        return shards ? whole.error() : shards.error();
+    }
+    GroupBytes sum{.shards = *shards, .unique = whole->content};
+    for (u32 stage = 0; stage < sharding.pp; ++stage) {
+        const Result<ObjectBytes> own = object_bytes(model, group, tokens, sharding, stage, rule);
+        if (!own) {
+            return own.error();
+        }
+        const u64 kept = copies == Copies::once ? *shards : sharding.tp;
+        sum.stored += own->stored * kept;
+        sum.objects += own->objects * kept;
+        sum.loaded += own->content * sharding.tp;
+        sum.read += own->content * *shards;
+    }
+    return sum;
+}
+
+}  // namespace kvcap::inline v1
