@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# replay.sh [SECONDS]: builds the libFuzzer programs (clang 14, ASan and UBSan) and runs each for SECONDS (10) from its kept
+# inputs; stops at the first finding.
+set -eu
+cd "$(dirname "$0")/../.."
+seconds=${1:-10}
+cmake --preset fuzz > /dev/null
+cmake --build --preset fuzz -j "$(nproc)"
+for program in build/fuzz/bin/fuzz-*; do
+    name=${program##*/fuzz-}
+    work=$(mktemp -d)
+    kept=tests/fuzz/corpus/$name
+    [ -d "$kept" ] || kept=
+    echo "--- $name, $seconds s"
+    # shellcheck disable=SC2086
+    "$program" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=256 -verbosity=0 -print_final_stats=1 \
+        -artifact_prefix="$work/" "$work" $kept
+    rm -rf "$work"
+done
