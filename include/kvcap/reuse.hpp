@@ -6,6 +6,7 @@
 #include <kvcap/reuse/descent.hpp>
 #include <kvcap/reuse/explain.hpp>
 #include <kvcap/reuse/floor.hpp>
+#include <kvcap/reuse/needed.hpp>
 #include <kvcap/reuse/presence.hpp>
 #include <kvcap/reuse/rule.hpp>
 #include <kvcap/reuse/tile.hpp>
