@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// How many blocks does one request need of a group? full: ceil(ceil(L / dcp) / block). window: ceil(min(window - 1 +
+// extra + F, L) / block) + 1. chunk: ceil(min(chunk + F, L) / block). cross: ceil(encoder tokens / block). state: 1, 2
+// (align) or ceil(L / block) (all), and the draft blocks. F: tokens in flight.
+// Source: v1/kv_cache_interface.py `max_memory_usage_bytes`.
+#pragma once
+
+#include <kvcap/engine/vllm/packing.hpp>
+
+namespace kvcap::inline v1::vllm {
+
+/// in_flight: tokens that may be scheduled but not settled. dcp: ranks that full caches are dealt to.
+struct Load {
+    u64 in_flight = 0;
+    u32 dcp = 1;
+};
+
+constexpr Load load_of(const Options& options, const Rules& rules, const Sharding& sharding) noexcept {
+    const u64 batches = rules.has(Change::all_in_flight) ? batches_in_flight(options, sharding.pp) : 1;
+    return {.in_flight = saturating_product(batches, options.max_num_batched_tokens), .dcp = sharding.cp};
+}
+
+constexpr Steps steps_of(const Spec& spec, const Load& load, const Rules& rules) noexcept {
+    switch (spec.kind) {
+        case SpecKind::window:
+        case SpecKind::window_mla:
+            return {.cap = saturating_sum(spec.window + spec.extra - (spec.window + spec.extra == 0 ? 0 : 1),
+                                          load.in_flight),
+                    .per = spec.block, .plus = 1};
+        case SpecKind::chunked: return {.cap = saturating_sum(spec.chunk, load.in_flight), .per = spec.block};
+        case SpecKind::cross: return {.source = Source::encoder, .per = spec.block};
+        case SpecKind::state:
+            if (spec.mode == StateMode::all) {
+                return {.per = spec.block, .plus = rules.has(Change::state_drafts) ? spec.spec_blocks : 0};
+            }
+            return {.fixed = (spec.mode == StateMode::align ? 2 : 1) + spec.spec_blocks};
+        default: break;
+    }
+    return {.per = spec.block, .share = load.dcp};
+}
+
+/// Bytes on one stage (or, for `whole`, on all): of one block of the pool, and what the fit check counts for one block
+/// of one request.
+struct Use {
+    u64 per_block = 0;
+    u64 per_request_block = 0;
+    friend constexpr bool operator==(const Use&, const Use&) = default;
+};
+
+inline constexpr u32 whole_model = ~u32{0};
+
+/// Caches and bytes of each group on one stage. Groups are numbered through, kind by kind.
+struct OnStage {
+    u16 first[33]{};
+    u16 caches[544]{};
+    u64 bytes[544]{};
+
+    constexpr OnStage(const Grouping& grouping, const Layout& layout, u32 stage) noexcept {
+        for (u32 k = 0; k < grouping.kinds.size(); ++k) {
+            first[k + 1] = static_cast<u16>(first[k] + grouping.kinds[k].groups);
+        }
+        for (u32 c = 0; c < layout.caches.size(); ++c) {
+            const Member& cache = layout.caches[c];
+            if (cache.spec != no_spec && (stage == whole_model || cache.stage == stage)) {
+                const GroupKind& kind = grouping.kinds[grouping.placed[c].group_class];
+                const u32 at = first[grouping.placed[c].group_class] + grouping.placed[c].group;
+                ++caches[at];
+                bytes[at] += kind.mixed ? grouping.specs[cache.spec].page() : kind.page;
+            }
+        }
+    }
+};
+
+/// Packed: tuples x sum of the distinct latent pages. Groups that own nothing on the stage count as on the whole.
+constexpr u64 packed_request_block(const Grouping& grouping, const Layout& layout, u32 stage,
+                                   const OnStage& own) noexcept {
+    PageCounts counts[32]{};
+    for (u32 c = 0; c < layout.caches.size(); ++c) {
+        const Member& cache = layout.caches[c];
+        if (cache.spec == no_spec) {
+            continue;
+        }
+        const u32 kind = grouping.placed[c].group_class;
+        const bool here = stage == whole_model || cache.stage == stage || own.caches[own.first[kind]] == 0;
+        if (here) {
+            counts[kind].add(grouping.specs[cache.spec].page());
+        }
+    }
+    u32 tuples = 0;
+    for (u32 k = 0; k < grouping.kinds.size(); ++k) {
+        tuples = counts[k].most() > tuples ? counts[k].most() : tuples;
+    }
+    return saturating_product(tuples, counts[0].sum());
+}
+
+/// own_pages: a mixed group's page is summed over the stage's caches; before, over all of them.
+constexpr Use use_of(const Grouping& grouping, const Layout& layout, u32 stage, bool own_pages) noexcept {
+    if (grouping.shape == Shape::none) {
+        return {};
+    }
+    if (grouping.shape == Shape::mixed) {
+        const OnStage own{grouping, layout, own_pages ? stage : whole_model};
+        const u64 page = own.caches[0] == 0 ? grouping.kinds[0].page : own.bytes[0];
+        return {page, page};
+    }
+    const OnStage own{grouping, layout, stage};
+    u64 longest = 0;
+    for (u32 g = 0; g < own.first[grouping.kinds.size()]; ++g) {
+        longest = larger(longest, own.bytes[g]);
+    }
+    return {longest, grouping.shape == Shape::packed ? packed_request_block(grouping, layout, stage, own) : longest};
+}
+
+}  // namespace kvcap::inline v1::vllm

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// Which rules did a vLLM version or day have? Each change is a row: the day its pull request was merged, the first
+// release that contains it (seen in the released wheels, since releases are cut from branches), and its source.
+// A result names the rules it used by `Rules::name`.
+#pragma once
+
+#include <kvcap/result.hpp>
+
+namespace kvcap::inline v1::vllm {
+
+enum class Change : u8 {
+    grows_below_1_25,       // group size: the largest bucket if below 1.25 times the smallest
+    auto_length,            // `--max-model-len auto`; the fit check asks groups, but only the first
+    aligned_states,         // state mode "align"
+    stage_pages,            // a mixed group's page is summed over the worker's own layers
+    grows_below_1_5,        // the same with 1.5
+    fit_counts_groups,      // the fit check sums the blocks of all groups
+    packed_latents,         // window latents of several page sizes share one slab (DeepSeek-V4)
+    override_limits_fit,    // the fit check sees `--num-gpu-blocks-override`
+    logs_concurrency,       // logged tokens = concurrency x length; before: by blocks and groups
+    state_drafts,           // state mode "all" adds the draft blocks
+    pads_pages,             // odd pages are padded: states always, others where the backend reads strides
+    windows_choose_block,   // window layers take the smallest kernel block, whatever `--block-size`
+    mixed_precision,        // skip layers are padded to the quantised page
+    all_in_flight,          // windows and chunks reserve for every batch in flight
+    deals_hybrids,          // several groups with decode context parallelism
+    match_unit,             // `--prefix-match-unit`: hits inside a block
+    merges_buckets,         // layers whose specs merge share a bucket
+    latent_128,             // latents beside states: blocks are multiples of 128
+    concurrency_by_blocks,  // concurrency = blocks / sum of blocks; before: by bytes of the first group
+    falls_back,             // latents and windows that cannot be unified: all as full attention
+    keeps_extra,            // chained draft modules make windows keep more tokens
+    zero_retention,         // prefix_cache_retention_interval defaults to 0; before: dense
+    spares_null_block,      // the fit check takes the null block off
+};
+
+/// merged: yyyymmdd (of the pull request, or of the first release where the day is not known). release: first 0.N that
+/// has it.
+struct ChangeRow {
+    Change change{};
+    u32 merged = 0;
+    u16 release = 0;
+    const char* source = "";
+};
+
+inline constexpr ChangeRow changes[] = {
+    {Change::grows_below_1_25, 20251124, 12, "PR 29303: kv_cache_utils.py _get_kv_cache_groups_uniform_page_size"},
+    {Change::auto_length, 20251223, 14, "kv_cache_utils.py _auto_fit_max_model_len"},
+    {Change::aligned_states, 20260123, 15, "PR 30877: config/cache.py mamba_cache_mode"},
+    {Change::stage_pages, 20260219, 17, "kv_cache_utils.py _project_kv_cache_groups_to_worker"},
+    {Change::grows_below_1_5, 20260312, 18, "PR 36684: kv_cache_utils.py _get_kv_cache_groups_uniform_page_size"},
+    {Change::fit_counts_groups, 20260402, 19, "kv_cache_utils.py _max_memory_usage_bytes_from_groups"},
+    {Change::packed_latents, 20260427, 20, "kv_cache_utils.py group_and_unify_kv_cache_specs"},
+    {Change::override_limits_fit, 20260428, 21, "kv_cache_utils.py get_kv_cache_configs"},
+    {Change::logs_concurrency, 20260428, 21, "PR 40694: kv_cache_utils.py _report_kv_cache_config"},
+    {Change::state_drafts, 20260529, 22, "kv_cache_interface.py MambaSpec.max_memory_usage_bytes"},
+    {Change::pads_pages, 20260621, 24, "PR 45181: kv_cache_utils.py unify_kv_cache_spec_page_size"},
+    {Change::windows_choose_block, 20260704, 25, "attention.py _largest_kernel_block_within"},
+    {Change::mixed_precision, 20260711, 25, "platforms/interface.py _align_heterogeneous_kv_block_size"},
+    {Change::all_in_flight, 20260708, 26, "PR 47728: kv_cache_interface.py max_admission_blocks_per_request"},
+    {Change::deals_hybrids, 20260709, 26, "PR 40996: kv_cache_utils.py resolve_kv_cache_block_sizes"},
+    {Change::match_unit, 20260712, 26, "PR 46384: config/cache.py prefix_match_unit"},
+    {Change::merges_buckets, 20260730, 27, "PR 50000: kv_cache_utils.py _get_kv_cache_groups_uniform_page_size"},
+    {Change::latent_128, 20260730, 27, "PR 50000: platforms/interface.py _align_hybrid_block_size"},
+    {Change::concurrency_by_blocks, 20260810, 27, "kv_cache_utils.py get_max_concurrency_for_kv_cache_config"},
+    {Change::falls_back, 20260810, 27, "kv_cache_utils.py _try_get_full_allocation_fallback_groups"},
+    {Change::keeps_extra, 20260820, 28, "kv_cache_utils.py get_kv_cache_configs, extra_retained_tokens"},
+    {Change::zero_retention, 20260817, 29, "PR 52216: config/cache.py prefix_cache_retention_interval"},
+    {Change::spares_null_block, 20260820, 29, "PR 47272: kv_cache_utils.py get_kv_cache_configs"},
+};
+
+/// The releases whose rules are known: 0.oldest_release to 0.newest_release. From 0.29 on vLLM plans memory by layout,
+/// which these rules do not describe.
+inline constexpr u32 oldest_release = 10;
+inline constexpr u32 newest_release = 28;
+/// The day of the newest rules (commit 2f41c894).
+inline constexpr u32 newest_day = 20260820;
+inline constexpr u32 oldest_day = 20250701;
+
+/// A set of changes. release 0: by day.
+struct Rules {
+    u32 bits = 0;
+    u32 release = 0;
+    u32 patch = 0;
+    u32 day = 0;
+
+    constexpr bool has(Change change) const noexcept { return (bits >> static_cast<u32>(change) & 1) != 0; }
+    friend constexpr bool operator==(const Rules&, const Rules&) = default;
+};
+
+/// Rules of a day (yyyymmdd). Days after newest_day have the newest rules; days before oldest_day are refused.
+constexpr Result<Rules> rules_of_day(u32 day) noexcept {
+    if (day < oldest_day) {
+        return Error{.code = Errc::unknown_version, .got = day, .want = oldest_day, .hint = newest_day};
+    }
+    Rules rules{.day = day};
+    for (const ChangeRow& row : changes) {
+        rules.bits |= row.merged <= day ? u32{1} << static_cast<u32>(row.change) : 0;
+    }
+    return rules;
+}
+
+/// Rules of release 0.`release`. Error: Errc::unknown_version with got = the release, want = the nearest known.
+constexpr Result<Rules> rules_of_release(u32 release, u32 patch = 0) noexcept {
+    if (release < oldest_release || release > newest_release) {
+        return Error{.code = Errc::unknown_version, .got = release,
+                     .want = release < oldest_release ? oldest_release : newest_release};
+    }
+    Rules rules{.release = release, .patch = patch};
+    for (const ChangeRow& row : changes) {
+        rules.bits |= row.release <= release ? u32{1} << static_cast<u32>(row.change) : 0;
+    }
+    return rules;
+}
+
+inline constexpr Rules newest_rules = rules_of_day(newest_day).value();
+
+/// Reads "0.19", "0.18.1rc1", "2026-05" (the first of the month) or "2026-05-20".
+constexpr Result<Rules> rules_named(const char* text) noexcept {
+    u64 part[3]{};
+    u32 parts = 0;
+    bool dates = false;
+    const char* s = text;
+    while (parts < 3 && *s >= '0' && *s <= '9') {
+        u64 number = 0;
+        while (*s >= '0' && *s <= '9' && number < 100'000'000) {
+            number = number * 10 + static_cast<u64>(*s++ - '0');
+        }
+        part[parts++] = number;
+        dates = dates || *s == '-';
+        if (*s != '.' && *s != '-') {
+            break;
+        }
+        ++s;
+    }
+    if (dates && parts >= 2 && *s == '\0' && part[1] <= 12 && part[2] <= 31) {
+        return rules_of_day(static_cast<u32>(part[0] * 10'000 + part[1] * 100 + (parts == 3 ? part[2] : 1)));
+    }
+    const bool release_candidate = parts == 3 && (*s == 'r' || *s == '.');
+    if (!dates && parts >= 2 && part[0] == 0 && (*s == '\0' || release_candidate)) {
+        return rules_of_release(static_cast<u32>(part[1]), static_cast<u32>(part[2]));
+    }
+    return Error{.code = Errc::unknown_version, .got = part[0], .want = newest_release};
+}
+
+}  // namespace kvcap::inline v1::vllm
