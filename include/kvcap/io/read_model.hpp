@@ -25,6 +25,14 @@ struct Textbook {
     friend bool operator==(const Textbook&, const Textbook&) = default;
 };
 
+/// Facts of a sparse-attention index that do not change its size: queries' index heads, entries picked per query.
+struct IndexFacts {
+    u64 heads = 0;
+    u64 picked = 0;        ///< top-k entries, or blocks when block > 0
+    u64 block = 0;         ///< tokens of a block (block-sparse attention), else 0
+    friend bool operator==(const IndexFacts&, const IndexFacts&) = default;
+};
+
 struct ReadModel {
     std::string name;          ///< as the file calls itself; empty when it does not
     std::string architecture;  ///< model_type of the decoder that was read
@@ -38,6 +46,12 @@ struct ReadModel {
     u64 encoder_tokens = 0;    ///< most encoder tokens of a cross-attention model; 0 when unknown
     std::string kv_dtype_hint; ///< quantization_config.kv_cache_scheme and the like; a hint, never an order
     std::string model_dtype;   ///< torch_dtype / dtype; empty when absent
+    std::string draft_key;     ///< the key that says how many draft layers there are; empty without any
+    u64 query_heads = 0;       ///< as the file's top-level key says (ModelSpec has the divisor over layers); 0: none
+    u64 rope_in_latent = 0;    ///< rotated elements that are part of the latent vector (DeepSeek-V4)
+    u64 expanded_elements = 0; ///< per token and layer where MLA heads are cached expanded (plain transformers)
+    IndexFacts index{};
+    bool is_draft = false;     ///< the file is itself a draft model (EAGLE, DFlash, DSpark)
     friend bool operator==(const ReadModel&, const ReadModel&) = default;
 };
 

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// What does a Hugging Face config.json say a model caches? Finds the decoder's block, dispatches on its model_type and
+// returns caches, draft layers and provenance. An architecture without a rule is refused, never guessed.
+#pragma once
+
+#include <kvcap/io/hf/families/registry.hpp>
+#include <kvcap/io/hf/nearest.hpp>
+#include <kvcap/io/json_load.hpp>
+#include <kvcap/io/text_file.hpp>
+
+namespace kvcap::inline v1 {
+
+namespace hf {
+
+/// The block that holds the decoder's keys, its pointer and its model_type.
+struct Decoder {
+    JsonValue block;
+    std::string where;
+    std::string_view type;
+    std::string_view outer;
+};
+
+inline Decoder find_decoder(JsonValue root) {
+    constexpr JsonKey nested[] = {"text_config", "llm_config", "language_config"};
+    Decoder found{root, {}, root["model_type"].text(), root["model_type"].text()};
+    if (root["thinker_config"].is_object()) {
+        found.block = root["thinker_config"];
+        found.where = "/thinker_config";
+    }
+    const JsonValue around = found.block;
+    for (const JsonKey& key : nested) {
+        if (const JsonValue inner = around[key]; inner.is_object() && inner.size() > 0) {
+            found.block = inner;
+            found.where += '/' + std::string{key.name};
+            break;
+        }
+    }
+    if (found.where.empty()) {
+        return found;
+    }
+    const std::string_view own = found.block["model_type"].text();
+    const std::string_view inside = decoder_of(found.outer);
+    found.type = own.empty() ? inside.empty() ? found.outer : inside : own;
+    return found;
+}
+
+/// Draft heads declare their target's model_type: EAGLE heads keep every token whatever the target does.
+inline void recognise_draft(Lowering& in, std::string_view class_name, const Family*& family, Family& as_draft) {
+    const auto has = [&](std::string_view word) { return class_name.find(word) != std::string_view::npos; };
+    if (!has("Eagle") && !has("DFlash") && !has("DSpark")) {
+        return;
+    }
+    in.model.is_draft = true;
+    in.note(Origin::derived, "/architectures/0", std::string{class_name} + " is a draft model with layers of its own");
+    if (has("Llama") && has("Eagle")) {
+        as_draft = Family{family->type, plain, family->defaults};
+        as_draft.defaults.window = 0;
+        family = &as_draft;
+    }
+}
+
+inline std::string_view text_of(JsonValue inner, JsonValue outer, Keys keys) noexcept {
+    for (const JsonKey& key : keys) {
+        if (inner[key].is_text()) {
+            return inner[key].text();
+        }
+    }
+    for (const JsonKey& key : keys) {
+        if (outer[key].is_text()) {
+            return outer[key].text();
+        }
+    }
+    return {};
+}
+
+/// "fp8" from `kv_cache_scheme`: the string itself in lower case, or an object of num_bits 8 and type float.
+inline std::string kv_hint(JsonValue quantization) {
+    const JsonValue scheme = quantization["kv_cache_scheme"].given() ? quantization["kv_cache_scheme"]
+                                                                     : quantization["kv_cache_quant_algo"];
+    std::string hint{scheme.text()};
+    for (char& c : hint) {
+        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    if (scheme.is_object()) {
+        const bool real = scheme["type"].text() == "float";
+        hint = (real ? "fp" : "int") + std::to_string(scheme["num_bits"].whole());
+    }
+    return hint;
+}
+
+inline void add_facts(Lowering& in, const Decoder& decoder, JsonValue root) {
+    ReadModel& model = in.model;
+    model.name = root["_name_or_path"].text();
+    model.architecture = in.type();
+    model.outer_type = decoder.outer == in.type() ? std::string_view{} : decoder.outer;
+    model.class_name = std::string{};
+    root["architectures"].each([&](u32 i, std::string_view, JsonValue item) {
+        if (i == 0) {
+            model.class_name = item.text();
+        }
+    });
+    model.model_dtype = text_of(decoder.block, root, {"dtype", "torch_dtype"});
+    const JsonValue inner = decoder.block["quantization_config"];
+    model.kv_dtype_hint = kv_hint(inner.is_object() ? inner : root["quantization_config"]);
+    if (!model.kv_dtype_hint.empty()) {
+        in.note(Origin::given, "/quantization_config/kv_cache_scheme",
+                model.kv_dtype_hint + " suggested for the cache: a hint, never an order");
+    }
+    if (!model.spec.caches.empty()) {
+        const bool said = model.model_dtype == "bfloat16" || model.model_dtype == "float16";
+        in.note(said ? Origin::given : Origin::assumed, "/dtype",
+                (model.model_dtype.empty() ? "absent" : model.model_dtype) + ": attention caches in 16 bits" +
+                (said ? "" : ", as engines serve it"));
+    }
+}
+
+/// Context length and what the textbook formula would read, both from optional keys.
+inline void add_extent(Lowering& in, JsonValue block, JsonValue root) {
+    const Keys context{"max_position_embeddings", "max_seq_len", "max_target_positions", "n_positions", "n_ctx",
+                       "seq_length", "model_max_length", "max_position_embedding", "max_sequence_length",
+                       "context_length"};
+    JsonValue given = in.first(context);
+    for (const JsonKey& key : context) {
+        given = given.given() ? given : root[key];
+    }
+    in.model.max_context = given.is_whole() ? given.whole() : 0;
+    const auto whole = [&](Keys keys, u64 otherwise) {
+        for (const JsonKey& key : keys) {
+            if (block[key].is_whole()) {
+                return block[key].whole();
+            }
+        }
+        return otherwise;
+    };
+    const u64 heads = in.model.query_heads;
+    const u64 width = whole({"n_embed", "hidden_size", "n_embd", "d_model"}, in.defaults().width);
+    Textbook& book = in.model.textbook;
+    book.layers = whole({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, in.model.spec.layers);
+    book.kv_heads = heads == 0 ? 0 : whole({"num_key_value_heads"}, block["num_key_value_heads"].is_null() || in.defaults().kv_heads == 0
+                                                                       ? heads : in.defaults().kv_heads);
+    book.head_dim = heads == 0 ? 0 : whole({"head_dim", "attention_head_dim", "kv_channels", "d_kv"},
+                                           in.defaults().head_dim != 0 ? in.defaults().head_dim : width / heads);
+}
+
+inline Problem unknown_type(const Decoder& decoder) {
+    if (decoder.type.empty()) {
+        return {Trouble::unknown, decoder.where + "/model_type", "nothing", "a model_type", "is this a model's config.json?"};
+    }
+    return {Trouble::unknown, decoder.where + "/model_type", '"' + std::string{decoder.type} + '"',
+            "an architecture with a known rule", "nearest: " + nearest_types(decoder.type)};
+}
+
+inline Diagnosed<ReadModel> lower(JsonValue root) {
+    const Decoder decoder = find_decoder(root);
+    const Family* family = family_of(decoder.type);
+    if (family == nullptr) {
+        const std::string_view inside = decoder_of(decoder.type);
+        family = inside.empty() ? nullptr : family_of(inside);
+    }
+    if (family == nullptr) {
+        return unknown_type(decoder);
+    }
+    Lowering in{decoder.block, decoder.where, *family};
+    std::string_view class_name;
+    root["architectures"].each([&](u32 i, std::string_view, JsonValue item) {
+        class_name = i == 0 ? item.text() : class_name;
+    });
+    Family as_draft{};
+    recognise_draft(in, class_name, family, as_draft);
+    in.use(*family);
+    family->lower(in);
+    if (in.problem) {
+        return *std::move(in.problem);
+    }
+    add_facts(in, decoder, root);
+    add_extent(in, decoder.block, root);
+    Diagnosed<ReadModel> read{std::move(in.model)};
+    read.notes = std::move(in.notes);
+    return read;
+}
+
+}  // namespace hf
+
+/// Reads the text of a config.json.
+inline Diagnosed<ReadModel> read_config(std::string_view json_text) {
+    Diagnosed<JsonDocument> document = load_json(json_text);
+    if (!document) {
+        return *std::move(document.error);
+    }
+    const JsonValue root = root_of(*document);
+    if (!root.is_object()) {
+        return Problem{Trouble::invalid, {}, root.shown(), "a JSON object", {}};
+    }
+    return hf::lower(root);
+}
+
+/// Reads a regular file; the first 16 MiB decide.
+inline Diagnosed<ReadModel> read_config_file(const std::filesystem::path& path) {
+    Diagnosed<std::string> text = read_text_file(path);
+    if (!text) {
+        return *std::move(text.error);
+    }
+    Diagnosed<ReadModel> read = read_config(*text);
+    if (read.error) {
+        read.error->where = path.string() + (read.error->where.empty() ? "" : ": " + read.error->where);
+    }
+    return read;
+}
+
+}  // namespace kvcap::inline v1
