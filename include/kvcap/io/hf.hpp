@@ -91,8 +91,8 @@ inline std::string kv_hint(JsonValue quantization) {
 inline void add_facts(Lowering& in, const Decoder& decoder, JsonValue root) {
     ReadModel& model = in.model;
     model.name = root["_name_or_path"].text();
-    model.architecture = in.type();
-    model.outer_type = decoder.outer == in.type() ? std::string_view{} : decoder.outer;
+    model.architecture = decoder.type;
+    model.outer_type = decoder.outer == decoder.type ? std::string_view{} : decoder.outer;
     model.class_name = std::string{};
     root["architectures"].each([&](u32 i, std::string_view, JsonValue item) {
         if (i == 0) {
