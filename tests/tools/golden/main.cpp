@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // kvcap-golden PATH...: runs recorded facts (files, or the *.json of folders) through the public API.
+#include "cards.hpp"
 #include "runner.hpp"
 
 #include <algorithm>
@@ -103,12 +104,18 @@ void run_file(const std::string& path, Report& report) {
 int main(int argc, char** argv) {
     if (argc < 2 || std::string_view{argv[1]} == "--help") {
         std::puts("usage: kvcap-golden PATH...\n"
+                  "       kvcap-golden --cards [CORPUS]\n"
                   "Runs files, or the *.json files of folders, of the documented golden formats.\n"
                   "A line for each failing case (id, field, want, got); ends with `N passed, M failed, K skipped`.\n"
+                  "--cards checks the model cards, with CORPUS (expected.json, configs/index.csv) against published files.\n"
                   "example: kvcap-golden tests/golden/vllm");
         return argc < 2 ? 2 : 0;
     }
     golden::Report report;
+    if (std::string_view{argv[1]} == "--cards") {
+        golden::run_cards(argc > 2 ? argv[2] : "", report);
+        return report.finish();
+    }
     for (int i = 1; i < argc; ++i) {
         for (const std::string& file : golden::files_of(argv[i])) {
             golden::run_file(file, report);

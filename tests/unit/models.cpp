@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// The zoo: each constant of the build equals its card read at run time, forms, order of caches and query heads included.
+#include <catch2/catch.hpp>
+#include <kvcap/core.hpp>
+#include <kvcap/io/hf.hpp>
+#include <kvcap/models/deepseek.hpp>
+#include <kvcap/models/gemma.hpp>
+#include <kvcap/models/glm.hpp>
+#include <kvcap/models/gpt_oss.hpp>
+#include <kvcap/models/jamba.hpp>
+#include <kvcap/models/kimi.hpp>
+#include <kvcap/models/lfm.hpp>
+#include <kvcap/models/llama.hpp>
+#include <kvcap/models/mimo.hpp>
+#include <kvcap/models/minimax.hpp>
+#include <kvcap/models/mistral.hpp>
+#include <kvcap/models/nemotron.hpp>
+#include <kvcap/models/qwen.hpp>
+#include <kvcap/models/whisper.hpp>
+#include <kvcap/models/zamba.hpp>
+
+using namespace kvcap;
+
+namespace {
+
+struct Named {
+    const char* card;
+    const ModelSpec& model;
+};
+
+const Named zoo[] = {
+    {"deepseek/deepseek-v3", models::deepseek_v3},
+    {"deepseek/deepseek-v3.2", models::deepseek_v3_2},
+    {"deepseek/deepseek-v4-flash", models::deepseek_v4_flash},
+    {"gemma/gemma-3-27b", models::gemma_3_27b},
+    {"gemma/gemma-3n-e2b", models::gemma_3n_e2b},
+    {"gemma/gemma-4-26b-a4b", models::gemma_4_26b_a4b},
+    {"glm/glm-5.2", models::glm_5_2},
+    {"gpt-oss/gpt-oss-120b", models::gpt_oss_120b},
+    {"jamba/jamba-1.5-mini", models::jamba_1_5_mini},
+    {"kimi/kimi-linear-48b-a3b", models::kimi_linear_48b_a3b},
+    {"lfm/lfm2.5-vl-1.6b", models::lfm2_5_vl_1_6b},
+    {"llama/llama-2-7b", models::llama_2_7b},
+    {"llama/llama-3.1-8b", models::llama_3_1_8b},
+    {"llama/llama-3.1-70b", models::llama_3_1_70b},
+    {"llama/llama-3.2-11b-vision", models::llama_3_2_11b_vision},
+    {"llama/llama-4-scout", models::llama_4_scout},
+    {"mimo/mimo-v2-flash", models::mimo_v2_flash},
+    {"minimax/minimax-m1", models::minimax_m1},
+    {"mistral/mistral-7b-v0.1", models::mistral_7b_v0_1},
+    {"nemotron/nemotron-3-nano-30b-a3b", models::nemotron_3_nano_30b_a3b},
+    {"qwen/qwen3-8b", models::qwen3_8b},
+    {"qwen/qwen3-next-80b-a3b", models::qwen3_next_80b_a3b},
+    {"whisper/whisper-large-v3", models::whisper_large_v3},
+    {"zamba/zamba2-7b", models::zamba2_7b},
+};
+
+}  // namespace
+
+TEST_CASE("every named model equals its card") {
+    for (const Named& each : zoo) {
+        INFO(each.card);
+        const Diagnosed<ReadModel> card =
+            read_config_file(KVCAP_SOURCE_DIR "/configs/models/" + std::string{each.card} + ".json");
+        REQUIRE(card);
+        CHECK(card->spec == each.model);
+    }
+}
