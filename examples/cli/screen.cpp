@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Headings and notes.
+#include "screen.hpp"
+
+#include <kvcap/io/spec_line.hpp>
+
+namespace kvcap::cli {
+
+namespace {
+
+constexpr std::size_t columns = 80;
+
+/// Words into lines of at most 80 columns; lines after the first are indented.
+std::string folded(std::string_view text, std::size_t indent, std::string_view seams) {
+    std::string out;
+    std::string line;
+    while (!text.empty()) {
+        const std::size_t seam = text.find(seams);
+        const std::size_t end = seam == std::string_view::npos ? text.size() : seam + seams.size();
+        const std::string_view piece = text.substr(0, end);
+        const std::size_t needed = line.size() + piece.size() - (end == text.size() ? 0 : 1);
+        if (!line.empty() && line.size() > indent && needed > columns) {
+            out += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+            line.assign(indent, ' ');
+        }
+        line += piece;
+        text.remove_prefix(end);
+    }
+    return out + line;
+}
+
+std::string format_of_streams(const ModelSpec& model, bool (*wanted)(const LayerForm&, const Stream&)) {
+    std::string name;
+    for (const LayerForm& form : model.forms) {
+        for (const Stream& stream : form.streams) {
+            if (form.retention.keep == Keep::once || !wanted(form, stream)) {
+                continue;
+            }
+            const std::string own = spec::text_of(stream.format);
+            name = name.empty() || name == own ? own : "mixed";
+        }
+    }
+    return name;
+}
+
+}  // namespace
+
+std::string formats_words(const ModelSpec& model, std::string_view kv_dtype) {
+    std::string out;
+    const auto add = [&](std::string_view what, const std::string& format) {
+        out += format.empty() ? "" : fmt::format("{}{} {}", out.empty() ? "" : ", ", what, format);
+    };
+    const std::string kv =
+        format_of_streams(model, [](const LayerForm&, const Stream& s) { return is_attention(s.role); });
+    add("KV", kv.empty() || kv_dtype == "auto" || kv_dtype.empty() ? kv : std::string{kv_dtype});
+    add("index", format_of_streams(model, [](const LayerForm&, const Stream& s) { return s.role == Role::index; }));
+    add("conv", format_of_streams(model, [](const LayerForm&, const Stream& s) { return s.role == Role::conv; }));
+    add("state", format_of_streams(model, [](const LayerForm&, const Stream& s) { return s.role == Role::state; }));
+    return out;
+}
+
+std::string heading(const Model& model, std::string_view further, const Session& session) {
+    const std::string spec = layers_line(model.spec, model.read.shared);
+    const std::string formats = formats_words(model.spec, model.dtype);
+    const std::string title = model.label.empty() ? "" : model.label + " = ";
+    std::string facts = formats;
+    if (!further.empty()) {
+        facts += (facts.empty() ? "" : "          ") + std::string{further};
+    }
+    std::string line = folded(title + spec, 4, " + ");
+    const std::size_t last = line.size() - (line.rfind('\n') + 1);
+    const bool beside = line.find('\n') == std::string::npos && last + 10 + facts.size() <= columns;
+    if (!model.label.empty()) {
+        line = session.bold(line.substr(0, model.label.size())) + line.substr(model.label.size());
+    }
+    return line + (facts.empty() ? "" : beside ? "          " + facts : "\n  " + facts) + '\n';
+}
+
+std::string notes_text(const std::vector<Note>& notes, bool all, const Session& session) {
+    std::string out;
+    for (const Note& note : notes) {
+        if (all || note.origin == Origin::assumed) {
+            out += session.dim(folded(report::text_of(note), 4, " ")) + '\n';
+        }
+    }
+    return out;
+}
+
+}  // namespace kvcap::cli

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// kvcap size MODEL: bytes held per token, per sequence, on each rank, over all ranks and each byte once.
+#include "screen.hpp"
+
+#include <kvcap/io/spec_line.hpp>
+#include <kvcap/report.hpp>
+#include <memory>
+
+namespace kvcap::cli {
+
+namespace {
+
+struct SizeOptions {
+    ModelOptions model;
+    ShardingOptions sharding;
+    LengthOptions lengths;
+    Output output;
+    bool explain = false;
+    bool per_layer = false;
+};
+
+report::SizeQuestion question(const SizeOptions& options, const Model& model) {
+    report::SizeQuestion asked{.sharding = options.sharding.sharding(), .tp = options.sharding.tp,
+                               .dp = options.sharding.dp, .dp_attention = options.sharding.dp_attention, .points = {}};
+    if (asked.ranks() > 65536) {
+        stop(Exit::usage, fmt::format("{} ranks; at most 65,536 are listed", report::grouped(asked.ranks())));
+    }
+    const u64 sequences = options.lengths.sequences();
+    for (const u64 tokens : options.lengths.points()) {
+        asked.points.push_back({tokens, sequences, options.lengths.lengths(tokens, model.read)});
+    }
+    return asked;
+}
+
+void print_screen(const SizeOptions& options, const Model& model, const report::SizeQuestion& asked,
+                  const report::SizeAnswer& size, report::Unit unit, Session& session) {
+    std::string out = heading(model, report::sharding_words(asked), session);
+    out += report::SizeScreen{model.spec, asked, size, unit}.table();
+    if (options.per_layer) {
+        out += '\n' + report::layers_table(model.spec, model.read.shared);
+    }
+    if (options.explain) {
+        out += '\n' + report::arithmetic_text(model.spec, asked, size);
+    }
+    if (const auto verdict = report::textbook_verdict(model.read, model.spec, size)) {
+        out += session.warning(report::text_of(*verdict, size.points.back().point.tokens)) + '\n';
+    }
+    session.print(out + notes_text(model.notes, options.explain, session));
+}
+
+void run(const SizeOptions& options, Session& session) {
+    const report::Unit unit = options.output.begin(session);
+    const Model model = load(options.model);
+    const report::SizeQuestion asked = question(options, model);
+    const report::SizeAnswer size = value_of(report::answer(model.spec, asked), model.label);
+    if (options.output.csv) {
+        return session.print(report::size_csv(size));
+    }
+    if (options.output.json) {
+        const report::SizeHeading heading{.model = model.label, .spec = spec_line(model.spec, model.read.shared),
+                                          .kv_cache_dtype = model.dtype};
+        return session.print(report::size_json(heading, model.spec, model.read, asked, size, model.notes,
+                                               options.per_layer));
+    }
+    print_screen(options, model, asked, size, unit, session);
+}
+
+}  // namespace
+
+void add_size(CLI::App& app, Session& session) {
+    const auto options = std::make_shared<SizeOptions>();
+    CLI::App* verb = app.add_subcommand("size", "Bytes a model's cache holds: per token, per rank, in all, each byte once");
+    options->model.add_to(*verb);
+    options->lengths.add_to(*verb);
+    options->sharding.add_to(*verb);
+    options->model.add_formats_to(*verb);
+    verb->add_flag("--explain", options->explain, "Show the arithmetic as on paper, and every note");
+    verb->add_flag("--per-layer", options->per_layer, "List every layer");
+    options->output.add_to(*verb);
+    verb->footer("Examples:\n"
+                 "  kvcap size deepseek-v3 --tokens 32k --tp 8\n"
+                 "  kvcap size '8*gqa(8,128) + 40*window(1024, gqa(8,128))' --tokens 8k,32k --explain\n"
+                 "  kvcap size path/to/config.json --batch 16 --json");
+    verb->callback([options, &session] { run(*options, session); });
+}
+
+}  // namespace kvcap::cli

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// What does `size` say? Held bytes of some sequences at some lengths: on every rank, over all ranks, and each byte once;
+// by group of equal caches and by layer. Data parallelism deals whole requests, the first ranks one more.
+#pragma once
+
+#include <kvcap/capacity.hpp>
+#include <string>
+#include <vector>
+
+namespace kvcap::inline v1::report {
+
+/// Coordinates of a rank, slowest first.
+struct RankAt {
+    u32 pp = 0;
+    u32 tp = 0;
+    u32 cp = 0;
+    u32 dp = 0;
+    friend bool operator==(const RankAt&, const RankAt&) = default;
+};
+
+struct RankBytes {
+    RankAt rank{};
+    Bytes bytes{};
+};
+
+struct SizePoint {
+    u64 tokens = 0;
+    u64 sequences = 1;
+    Lengths lengths{};
+};
+
+/// tp: tensor ranks of the deployment. dp_attention: each of them holds whole requests (`sharding.tp` is 1 then).
+struct SizeQuestion {
+    Sharding sharding{};
+    u32 tp = 1;
+    u32 dp = 1;
+    bool dp_attention = false;
+    std::vector<SizePoint> points;
+
+    u64 ranks() const {
+        return saturating_product(saturating_product(sharding.pp, tp), saturating_product(sharding.cp, dp));
+    }
+};
+
+/// Caches of one form. window: tokens that stay, 0 when nothing bounds them. held: all sequences of the last point.
+struct SizeGroup {
+    u32 form = 0;
+    std::vector<u32> layers;
+    u32 caches = 0;
+    Bytes slot{};
+    Bytes per_token{};
+    Bytes per_prompt_token{};
+    Bytes per_encoder_token{};
+    Bytes state{};
+    u64 window = 0;
+    Spread copies{};
+    std::vector<Bytes> held;
+};
+
+struct SizeAnswer {
+    Bytes per_token{};
+    std::vector<RankBytes> per_token_on_rank;
+    Bytes state{};
+    Bytes once{};
+    std::vector<SizeGroup> groups;
+    struct At {
+        SizePoint point{};
+        std::vector<RankBytes> held;
+        Bytes total{};
+        Bytes unique{};
+    };
+    std::vector<At> points;
+};
+
+/// Lengths at which every window is full.
+inline constexpr Lengths far{.prompt = {u64{1} << 33}};
+
+/// Sequences that this rank holds.
+inline u64 sequences_on(const SizeQuestion& asked, u64 sequences, RankAt rank) {
+    const u64 replica = dealt(sequences, asked.dp, 1, rank.dp);
+    return asked.dp_attention ? dealt(replica, asked.tp, 1, rank.tp) : replica;
+}
+
+/// Calls visit(rank) in the order of the listing.
+inline void each_rank(const SizeQuestion& asked, auto visit) {
+    for (RankAt at{}; at.pp < asked.sharding.pp; ++at.pp) {
+        for (at.tp = 0; at.tp < asked.tp; ++at.tp) {
+            for (at.cp = 0; at.cp < asked.sharding.cp; ++at.cp) {
+                for (at.dp = 0; at.dp < asked.dp; ++at.dp) {
+                    visit(at);
+                }
+            }
+        }
+    }
+}
+
+inline Result<SizeGroup> group_of(const ModelSpec& model, u32 index, const SizeQuestion& asked) {
+    const LayerForm& form = model.forms[index];
+    const Result<BytesPerSlot> each = bytes_per_slot(form);
+    if (!each) {
+        return each.error();
+    }
+    SizeGroup group{};
+    group.form = index;
+    group.slot = Slots{1} * *each;
+    for (const Cache& cache : model.caches) {
+        if (cache.form == index) {
+            group.layers.push_back(cache.layer);
+            ++group.caches;
+        }
+    }
+    const Retention& kept = form.retention;
+    const Bytes all = group.slot * u64{group.caches};
+    const Bytes rate{kept.keep == Keep::everything ? all.value / kept.stride : 0};
+    (kept.source == Source::decoder  ? group.per_token
+     : kept.source == Source::prompt ? group.per_prompt_token
+                                     : group.per_encoder_token) = rate;
+    Footprint account{};
+    if (&account_of(form, account) == &account.state) {
+        group.state = kept.slots(far) * *each * u64{group.caches};
+    }
+    const bool bounded = kept.keep == Keep::window || kept.keep == Keep::chunk || kept.keep == Keep::budget;
+    group.window = bounded ? (kept.span + kept.sinks).value : 0;
+    const Result<Spread> copies = over_ranks(form, asked.sharding);
+    if (!copies) {
+        return copies.error();
+    }
+    const bool dealt_out = kept.keep == Keep::everything && kept.source != Source::encoder;
+    group.copies = {copies->stored * (dealt_out ? 1u : asked.sharding.cp), copies->unique};
+    for (const SizePoint& point : asked.points) {
+        const u64 times = kept.keep == Keep::once ? 1 : point.sequences;
+        group.held.push_back(kept.slots(point.lengths) * *each * group.caches * times);
+    }
+    return group;
+}
+
+/// Held bytes of one point, stage by stage.
+inline Result<SizeAnswer::At> held_at(const ModelSpec& model, const SizeQuestion& asked, const SizePoint& point) {
+    SizeAnswer::At out{.point = point, .held = {}, .total = {}, .unique = {}};
+    std::vector<Footprint> folded;
+    for (u32 stage = 0; stage < asked.sharding.pp; ++stage) {
+        for (u32 cp = 0; cp < asked.sharding.cp; ++cp) {
+            const Result<Footprint> own = fold(model, point.lengths, asked.sharding, {.stage = stage, .cp = cp});
+            if (!own) {
+                return own.error();
+            }
+            folded.push_back(*own);
+        }
+    }
+    each_rank(asked, [&](RankAt at) {
+        const Footprint& own = folded[std::size_t{at.pp} * asked.sharding.cp + at.cp];
+        const Bytes bytes = own.per_sequence() * sequences_on(asked, point.sequences, at) + own.once;
+        out.held.push_back({at, bytes});
+        out.total += bytes;
+    });
+    const Result<Footprint> whole = fold(model, point.lengths);
+    if (!whole) {
+        return whole.error();
+    }
+    out.unique = whole->per_sequence() * point.sequences + whole->once;
+    if (out.total.value == off_scale || out.unique.value == off_scale) {
+        return Errc::overflow;
+    }
+    return out;
+}
+
+/// pre: at least one point; ranks() is small enough to list.
+inline Result<SizeAnswer> answer(const ModelSpec& model, const SizeQuestion& asked) {
+    SizeAnswer out{};
+    for (const SizePoint& point : asked.points) {
+        const Result<SizeAnswer::At> at = held_at(model, asked, point);
+        if (!at) {
+            return at.error();
+        }
+        out.points.push_back(*at);
+    }
+    std::vector<Bytes> rates;
+    for (u32 stage = 0; stage < asked.sharding.pp; ++stage) {
+        const Result<Bytes> rate = bytes_per_token(model, asked.sharding, stage);
+        if (!rate) {
+            return rate.error();
+        }
+        rates.push_back({rate->value / asked.sharding.cp});
+    }
+    each_rank(asked, [&](RankAt at) { out.per_token_on_rank.push_back({at, rates[at.pp]}); });
+    for (u32 form = 0; form < model.forms.size(); ++form) {
+        const Result<SizeGroup> group = group_of(model, form, asked);
+        if (!group) {
+            return group.error();
+        }
+        out.groups.push_back(*group);
+        out.state += group->state;
+    }
+    const Result<Bytes> rate = bytes_per_token(model);
+    const Result<Footprint> whole = fold(model, Lengths{});
+    if (!rate || !whole) {
+        return rate ? whole.error() : rate.error();
+    }
+    out.per_token = *rate;
+    out.once = whole->once;
+    return out;
+}
+
+}  // namespace kvcap::inline v1::report

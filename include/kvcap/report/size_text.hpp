@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+// The screen of `size`: groups, each rank, all ranks, unique; then the arithmetic, if asked for.
+#pragma once
+
+#include <kvcap/report/arithmetic.hpp>
+#include <kvcap/report/table.hpp>
+
+namespace kvcap::inline v1::report {
+
+/// "TP 8, PP 2", or empty.
+inline std::string sharding_words(const SizeQuestion& asked) {
+    std::string out;
+    const auto add = [&](std::string_view name, u64 n) {
+        out += n == 1 ? "" : fmt::format("{}{} {}", out.empty() ? "" : ", ", name, n);
+    };
+    add(asked.dp_attention ? "attention-DP" : "TP", asked.tp);
+    add("PP", asked.sharding.pp);
+    add("CP", asked.sharding.cp);
+    add("DP", asked.dp);
+    return out;
+}
+
+/// 1, 8, 1.02: how often each byte is stored.
+inline std::string copies_words(const Spread& copies) {
+    if (copies.unique.value == 0) {
+        return "1";
+    }
+    const u64 whole = copies.stored.value / copies.unique.value;
+    return copies.stored.value % copies.unique.value == 0
+               ? grouped(whole)
+               : fmt::format("{:.2f}", static_cast<double>(copies.stored.value) / static_cast<double>(copies.unique.value));
+}
+
+class SizeScreen {
+public:
+    SizeScreen(const ModelSpec& model, const SizeQuestion& asked, const SizeAnswer& answer, Unit unit)
+        : model_{model}, asked_{asked}, answer_{answer}, unit_{unit} {}
+
+    /// Exact bytes stand beside the rounded ones where a single point leaves room in 80 columns, else below.
+    std::string table() const {
+        std::string wide = build(true);
+        return asked_.points.size() == 1 && widest(wide) <= 80 ? wide : build(false) + exact_lines();
+    }
+
+private:
+    static std::size_t widest(std::string_view text) {
+        std::size_t most = 0;
+        while (!text.empty()) {
+            const std::size_t end = text.find('\n');
+            most = std::max(most, width_of(text.substr(0, end)));
+            text.remove_prefix(end + 1);
+        }
+        return most;
+    }
+
+    bool shows_layers() const { return answer_.groups.size() > 1; }
+    bool shows_copies() const { return asked_.tp * asked_.sharding.cp > 1 && !asked_.dp_attention; }
+
+    std::string build(bool with_exact) const {
+        const bool exactly = with_exact && unit_.bytes != 1;
+        std::vector<Align> align{Align::left};
+        Table::Cells head{""};
+        const auto column = [&](std::string name, Align side = Align::right) {
+            align.push_back(side);
+            head.push_back(std::move(name));
+        };
+        if (shows_layers()) {
+            column("layers");
+        }
+        column("per token");
+        for (const SizePoint& point : asked_.points) {
+            const std::string batch = point.sequences == 1 ? "" : fmt::format(" x {}", grouped(point.sequences));
+            column(asked_.points.size() < 3 ? fmt::format("{} tokens{}", grouped(point.tokens), batch)
+                                            : grouped(point.tokens) + batch);
+            if (exactly) {
+                column("exactly");
+            }
+        }
+        if (shows_copies()) {
+            column("copies");
+        }
+        Table table{align};
+        table.row(head);
+        for (const SizeGroup& group : answer_.groups) {
+            table.row(group_row(group, exactly));
+        }
+        rank_rows(table, exactly);
+        table.row(sum_row(fmt::format("all {} ranks", grouped(asked_.ranks())), exactly, &SizeAnswer::At::total));
+        table.row(sum_row("unique", exactly, &SizeAnswer::At::unique));
+        return table.text();
+    }
+
+    void held_cell(Table::Cells& cells, Bytes bytes, bool exactly) const {
+        cells.push_back(amount(bytes, unit_));
+        if (exactly) {
+            cells.push_back(exact(bytes));
+        }
+    }
+
+    Table::Cells group_row(const SizeGroup& group, bool exactly) const {
+        const LayerForm& form = model_.forms[group.form];
+        Table::Cells cells{label_of(form)};
+        if (shows_layers()) {
+            cells.push_back(grouped(group.caches));
+        }
+        cells.push_back(group.per_token.value == 0 ? "-" : exact(group.per_token));
+        for (const Bytes& held : group.held) {
+            held_cell(cells, held, exactly);
+        }
+        if (shows_copies()) {
+            cells.push_back(copies_words(group.copies));
+        }
+        return cells;
+    }
+
+    Table::Cells row_of(std::string label, Bytes per_token, bool exactly, auto held_at) const {
+        Table::Cells cells{std::move(label)};
+        if (shows_layers()) {
+            cells.push_back("");
+        }
+        cells.push_back(exact(per_token));
+        for (std::size_t i = 0; i < answer_.points.size(); ++i) {
+            held_cell(cells, held_at(i), exactly);
+        }
+        return cells;
+    }
+
+    Table::Cells sum_row(std::string label, bool exactly, Bytes SizeAnswer::At::*sum) const {
+        Bytes rate = answer_.per_token;
+        if (sum == &SizeAnswer::At::total) {
+            rate = {};
+            for (const RankBytes& rank : answer_.per_token_on_rank) {
+                rate += rank.bytes;
+            }
+        }
+        return row_of(std::move(label), rate, exactly, [&](std::size_t i) { return answer_.points[i].*sum; });
+    }
+
+    /// Ranks that hold alike are one row; otherwise stage by stage, and the fullest and leanest of a stage.
+    void rank_rows(Table& table, bool exactly) const {
+        const std::size_t all = answer_.per_token_on_rank.size();
+        const std::size_t in_stage = all / asked_.sharding.pp;
+        if (all == 1) {
+            return;
+        }
+        if (alike(0, all)) {
+            table.row(rank_row("each rank", 0, exactly));
+            return;
+        }
+        for (std::size_t first = 0; first < all;) {
+            std::size_t end = first + in_stage;
+            while (end < all && alike(first, end + in_stage)) {
+                end += in_stage;
+            }
+            const std::size_t from = first / in_stage;
+            const std::size_t to = (end - 1) / in_stage;
+            const std::string stage = asked_.sharding.pp == 1 ? ""
+                                      : from == to            ? fmt::format("stage {}, ", from)
+                                                              : fmt::format("stages {}-{}, ", from, to);
+            if (alike(first, end)) {
+                table.row(rank_row(stage + "each rank", first, exactly));
+            } else {
+                const auto [low, high] = extremes(first, end);
+                table.row(rank_row(stage + "fullest rank", high, exactly));
+                table.row(rank_row(stage + "emptiest rank", low, exactly));
+            }
+            first = end;
+        }
+    }
+
+    bool alike(std::size_t begin, std::size_t end) const {
+        for (std::size_t i = begin; i < end; ++i) {
+            if (answer_.per_token_on_rank[i].bytes != answer_.per_token_on_rank[begin].bytes) {
+                return false;
+            }
+            for (const SizeAnswer::At& at : answer_.points) {
+                if (at.held[i].bytes != at.held[begin].bytes) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    std::pair<std::size_t, std::size_t> extremes(std::size_t begin, std::size_t end) const {
+        std::pair<std::size_t, std::size_t> at{begin, begin};
+        const std::vector<RankBytes>& held = answer_.points.back().held;
+        for (std::size_t i = begin; i < end; ++i) {
+            at.first = held[i].bytes < held[at.first].bytes ? i : at.first;
+            at.second = held[at.second].bytes < held[i].bytes ? i : at.second;
+        }
+        return at;
+    }
+
+    Table::Cells rank_row(std::string label, std::size_t rank, bool exactly) const {
+        return row_of(std::move(label), answer_.per_token_on_rank[rank].bytes, exactly,
+                      [&](std::size_t i) { return answer_.points[i].held[rank].bytes; });
+    }
+
+    std::string exact_lines() const {
+        if (unit_.bytes == 1) {
+            return {};
+        }
+        std::string out;
+        for (const SizeAnswer::At& at : answer_.points) {
+            Bytes fullest{};
+            for (const RankBytes& rank : at.held) {
+                fullest = fullest < rank.bytes ? rank.bytes : fullest;
+            }
+            const std::string ranks = at.held.size() == 1
+                                          ? ""
+                                          : fmt::format("; fullest rank {}; all ranks {}", exact(fullest), exact(at.total));
+            out += fmt::format("exactly, {} tokens: unique {}{}\n", grouped(at.point.tokens), exact(at.unique), ranks);
+        }
+        return out;
+    }
+
+    const ModelSpec& model_;
+    const SizeQuestion& asked_;
+    const SizeAnswer& answer_;
+    Unit unit_;
+};
+
+/// The work behind the last point, group by group, and the sums.
+inline std::string arithmetic_text(const ModelSpec& model, const SizeQuestion& asked, const SizeAnswer& size) {
+    const std::size_t point = asked.points.size() - 1;
+    std::string out;
+    std::string rates;
+    std::string helds;
+    for (const SizeGroup& group : size.groups) {
+        const LayerForm& form = model.forms[group.form];
+        out += fmt::format("{}, {}\n", label_of(form), counted(group.caches, "layer", "layers"));
+        for (const std::string& line : group_arithmetic(model, group, asked, point)) {
+            out += "  " + line + '\n';
+        }
+        if (asked.sharding.tp > 1) {
+            out += "  " + split_words(form, asked) + '\n';
+        }
+        rates += group.per_token.value == 0 ? "" : (rates.empty() ? "" : " + ") + grouped(group.per_token.value);
+        helds += group.held[point].value == 0 ? "" : (helds.empty() ? "" : " + ") + grouped(group.held[point].value);
+    }
+    if (size.groups.size() > 1) {
+        out += fmt::format("one more token: {} = {}\n", rates.empty() ? "0" : rates, exact(size.per_token));
+        out += fmt::format("held: {} = {}\n", helds.empty() ? "0" : helds, exact(size.points[point].unique));
+    }
+    return out;
+}
+
+}  // namespace kvcap::inline v1::report
