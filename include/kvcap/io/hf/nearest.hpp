@@ -26,12 +26,14 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
 /// The `most` names nearest to `wanted`, nearest first, joined by commas. Only the first 64 characters count.
 inline std::string nearest_names(std::string_view wanted, std::vector<std::string_view> names, std::size_t most = 3) {
     const std::string_view word = wanted.substr(0, 64);
-    std::stable_sort(names.begin(), names.end(), [&](std::string_view a, std::string_view b) {
-        return edit_distance(word, a) < edit_distance(word, b);
-    });
+    std::vector<std::pair<std::size_t, std::size_t>> order;  // distance, place: ties stay as they were given
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        order.emplace_back(edit_distance(word, names[i]), i);
+    }
+    std::sort(order.begin(), order.end());
     std::string joined;
     for (std::size_t i = 0; i < names.size() && i < most; ++i) {
-        (joined += i == 0 ? "" : ", ") += names[i];
+        (joined += i == 0 ? "" : ", ") += names[order[i].second];
     }
     return joined;
 }
