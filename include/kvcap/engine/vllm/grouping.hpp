@@ -42,9 +42,8 @@ constexpr void place_general(Grouping& to, const Layout& layout, const Rules& ru
     }
 }
 
-/// Groups of every cache of the layout, or the reason why vLLM refuses.
-constexpr Grouping group(const Layout& layout, const Options& options, const Rules& rules) noexcept {
-    Grouping grouping{};
+/// Fills `grouping`: groups of every cache of the layout, or the reason why vLLM refuses.
+constexpr void group(const Layout& layout, const Options& options, const Rules& rules, Grouping& grouping) noexcept {
     grouping.specs = layout.specs;
     grouping.placed.count = layout.caches.size();
     for (Placement& placement : grouping.placed) {
@@ -52,12 +51,12 @@ constexpr Grouping group(const Layout& layout, const Options& options, const Rul
     }
     const SpecList used = specs_in_use(layout, layout.specs);
     if (used.empty()) {
-        return grouping;
+        return;
     }
     if (!options.hybrid_manager) {
         grouping.reason = promote(grouping.specs, used);
         if (grouping.reason != Reason::none) {
-            return grouping;
+            return;
         }
     }
     Spec common{};
@@ -73,7 +72,6 @@ constexpr Grouping group(const Layout& layout, const Options& options, const Rul
     } else {
         place_general(grouping, layout, rules);
     }
-    return grouping;
 }
 
 }  // namespace kvcap::inline v1::vllm

@@ -108,7 +108,7 @@ constexpr Result<Spec> spec_of(const LayerForm& form, u32 index, bool skipped, c
     const Options& options = with.options;
     const FormFacts facts = options.facts_of(index);
     const bool fixed = facts.own_format || form.kind == Kind::compressor;
-    const KvDtype stored = skipped ? KvDtype::automatic : options.kv_dtype;
+    const KvDtype stored = skipped ? KvDtype::automatic : facts.own_dtype ? facts.dtype : options.kv_dtype;
     Spec spec{.kind = *kind, .quant = stored};
     const Result<Packing> packing =
         packing_of(form, fixed ? KvDtype::automatic : stored, facts, spec, with.sharding);
@@ -167,44 +167,49 @@ constexpr Result<Inplace<u32, 64>> stage_ends(const ModelSpec& model, const Shar
     return ends;
 }
 
-/// pre: sharding is sharding_of(...). Errors name the first layer concerned.
-constexpr Result<Layout> layout_of(const ModelSpec& model, const Making& with) noexcept {
+/// The spec of one cache, made once a form; the error has no layer yet.
+constexpr Result<u16> spec_of_cache(const LayerForm& form, const Cache& cache, const Making& with, u16 (&known)[2][32],
+                                    Layout& layout) noexcept {
+    if (form.retention.keep == Keep::once) {
+        return no_spec;
+    }
+    const bool skipped = is_skipped(with.options, form, cache.form, cache.layer);
+    u16& spec = known[skipped ? 1 : 0][cache.form];
+    if (spec == 0) {
+        const Result<Spec> made = spec_of(form, cache.form, skipped, with);
+        if (!made) {
+            return made.error();
+        }
+        spec = static_cast<u16>(layout.index_of(*made) + 1);
+    }
+    return static_cast<u16>(spec - 1);
+}
+
+/// Fills `layout`. pre: with.sharding is sharding_of(...). Errors name the first layer concerned.
+constexpr Error layout_of(const ModelSpec& model, const Making& with, Layout& layout) noexcept {
     const Result<Inplace<u32, 64>> ends = stage_ends(model, with.sharding);
     if (!ends) {
         return ends.error();
     }
-    Layout layout{.specs = {}, .caches = {}, .stages = with.sharding.pp};
+    layout.stages = with.sharding.pp;
     u16 known[2][32]{};
     u16 stage = 0;
     for (const Cache& cache : model.caches) {
-        const LayerForm& form = model.form_of(cache);
-        Member member{};
-        while (cache.layer >= (*ends)[stage]) {
+        while (cache.layer >= (*ends)[stage] && stage + 1u < ends->size()) {
             ++stage;
         }
         while (stage > 0 && cache.layer < (*ends)[stage - 1u]) {
             --stage;
         }
-        member.stage = stage;
-        if (form.retention.keep != Keep::once) {
-            const bool skipped = is_skipped(with.options, form, cache.form, cache.layer);
-            u16& spec = known[skipped ? 1 : 0][cache.form];
-            if (spec == 0) {
-                const Result<Spec> made = spec_of(form, cache.form, skipped, with);
-                if (!made) {
-                    Error wrong = made.error();
-                    wrong.layer = cache.layer;
-                    return wrong;
-                }
-                spec = static_cast<u16>(layout.index_of(*made) + 1);
-            }
-            member.spec = static_cast<u16>(spec - 1);
+        const Result<u16> spec = spec_of_cache(model.form_of(cache), cache, with, known, layout);
+        if (!spec) {
+            Error wrong = spec.error();
+            wrong.layer = cache.layer;
+            return wrong;
         }
-        if (!layout.caches.push(member)) {
-            return Error{.code = Errc::capacity, .got = model.caches.size(), .want = layout.caches.capacity()};
-        }
+        static_cast<void>(layout.caches.push({.spec = *spec, .stage = stage}));
     }
-    return layout;
+    return {};
 }
 
 }  // namespace kvcap::inline v1::vllm

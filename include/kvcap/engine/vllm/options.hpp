@@ -39,6 +39,8 @@ struct FormFacts {
     u32 version = 0;
     u32 tag = 0;
     bool own_format = false;   ///< stored as the form says, whatever `--kv-cache-dtype`
+    bool own_dtype = false;    ///< `dtype` holds instead of `--kv-cache-dtype`
+    KvDtype dtype = KvDtype::automatic;
     bool unquantised = false;  ///< `--kv-cache-dtype-skip-layers`
     Strides strides = Strides::backend;
     friend constexpr bool operator==(const FormFacts&, const FormFacts&) = default;
