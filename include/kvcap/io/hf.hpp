@@ -106,6 +106,9 @@ inline void add_facts(Lowering& in, const Decoder& decoder, JsonValue root) {
         in.note(Origin::given, "/quantization_config/kv_cache_scheme",
                 model.kv_dtype_hint + " suggested for the cache: a hint, never an order");
     }
+    if (root["talker_config"].is_object()) {
+        in.note(Origin::derived, "/talker_config", "a second decoder with a cache of its own, not counted here");
+    }
     if (!model.spec.caches.empty()) {
         const bool said = model.model_dtype == "bfloat16" || model.model_dtype == "float16";
         in.note(said ? Origin::given : Origin::assumed, "/dtype",

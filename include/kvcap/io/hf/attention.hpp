@@ -11,7 +11,7 @@ namespace kvcap::inline v1::hf {
 
 /// Draft (MTP) layers under `num_nextn_predict_layers` or `mtp_num_hidden_layers`, each with the caches `forms`.
 inline void draft_layers(Lowering& in, const LayerForms& forms) {
-    constexpr JsonKey keys[] = {"num_nextn_predict_layers", "mtp_num_hidden_layers"};
+    constexpr JsonKey keys[] = {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers"};
     for (const JsonKey& key : keys) {
         if (const u64 layers = in.optional_size({key}, most_layers); layers > 0) {
             return in.put_draft(static_cast<u32>(layers), key.name, forms);

@@ -40,7 +40,7 @@ inline constexpr u64 most_tokens = u64{1} << 40;
 class Lowering {
 public:
     Lowering(JsonValue block, std::string at, const Family& family)
-        : block_{block}, at_{std::move(at)}, family_{&family} {}
+        : block_{block}, at_{std::move(at)}, family_{&family}, per_layer_{block["per_layer_config"]} {}
 
     ReadModel model{};
     std::vector<Note> notes{};
@@ -122,9 +122,13 @@ public:
         fail(pointer(keys), "nothing", "an integer (" + names + ")",
              "no default is known for model_type " + std::string{type()});
     }
-    bool flag(const JsonKey& key, bool otherwise) const noexcept {
+    /// null is false, as Python takes it; anything but a truth value is refused.
+    bool flag(const JsonKey& key, bool otherwise) {
         const JsonValue value = block_[key];
-        return value.is_true() || (!value.is_false() && otherwise);
+        if (value.given() && !value.is_true() && !value.is_false()) {
+            fail(pointer(key.name), value.shown(), "true or false");
+        }
+        return value.present() ? value.is_true() : otherwise;
     }
     /// a x b where the result is again a size, such as channels of a convolution.
     u32 product(u64 a, u64 b, std::string_view what) {
@@ -230,8 +234,9 @@ public:
         model.query_heads = query_heads;
     }
     void put(u32 layer, const LayerForms& forms) {
+        const JsonValue own = per_layer_.is_object() ? per_layer_[std::string_view{std::to_string(layer)}] : JsonValue{};
         for (const LayerForm& form : forms) {
-            put(model.spec, layer, form);
+            put(model.spec, layer, own.is_object() ? overridden(form, own, layer) : form);
         }
     }
     void put_draft(u32 layers, std::string_view key, const LayerForms& forms) {
@@ -249,6 +254,27 @@ public:
     void share(u32 layer, u32 source) { model.shared.push_back({layer, source}); }
 
 private:
+    /// `per_layer_config` (transformers 5): this layer's own head width and number of key heads.
+    LayerForm overridden(LayerForm form, JsonValue own, u32 layer) {
+        const std::string where = pointer("per_layer_config") + '/' + std::to_string(layer) + '/';
+        for (Stream& stream : form.streams) {
+            if (stream.role != Role::key && stream.role != Role::value) {
+                fail(where, "settings of a layer without key heads", "head_dim and num_key_value_heads of attention layers");
+                continue;
+            }
+            if (own["num_key_value_heads"].given()) {
+                stream.heads = static_cast<u32>(checked(own["num_key_value_heads"], where + "num_key_value_heads", 1, most_size));
+            }
+            const JsonKey narrow = stream.role == Role::value && own["v_head_dim"].given() ? "v_head_dim" : "head_dim";
+            if (own[narrow].given()) {
+                stream.width = static_cast<u32>(checked(own[narrow], where + std::string{narrow.name}, 1, most_size));
+            }
+        }
+        if (form.retention.keep == Keep::window && own["sliding_window"].given()) {
+            form.retention.span = {checked(own["sliding_window"], where + "sliding_window", 1, most_tokens)};
+        }
+        return form;
+    }
     void put(ModelSpec& spec, u32 layer, const LayerForm& form) {
         if (failed()) {
             return;
@@ -263,6 +289,7 @@ private:
     JsonValue block_;
     std::string at_;
     const Family* family_;
+    JsonValue per_layer_;
     u32 heads_ = 0;
 };
 

@@ -20,7 +20,7 @@ constexpr Mixer mixer_named(std::string_view word) noexcept {
         {"linear_attention", Mixer::linear}, {"jet", Mixer::linear}, {"kda", Mixer::linear},
         {"gated_deltanet", Mixer::linear}, {"lightning_attention", Mixer::linear},
         {"conv", Mixer::conv}, {"mamba", Mixer::mamba}, {"mamba2", Mixer::mamba}, {"recurrent", Mixer::linear},
-        {"hybrid", Mixer::hybrid}, {"compressed_sparse_attention", Mixer::sparse},
+        {"hybrid", Mixer::hybrid}, {"compressed_sparse_attention", Mixer::sparse}, {"minimax_m3_sparse", Mixer::sparse},
         {"heavily_compressed_attention", Mixer::heavy}, {"moe", Mixer::none}, {"mlp", Mixer::none},
         {"full", Mixer::full}, {"sliding", Mixer::sliding}, {"global", Mixer::full}, {"local", Mixer::sliding},
     };

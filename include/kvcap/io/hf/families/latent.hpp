@@ -15,10 +15,14 @@ constexpr ElementFormat index_format(u32 dim) noexcept {
 }
 
 inline Mla mla_of(Lowering& in) {
-    const Mla latent{.latent = in.size({"kv_lora_rank"}, 512), .rope = in.size({"qk_rope_head_dim"}, 64, 0)};
+    const bool small = in.type() == "minicpm3";
+    const Mla latent{.latent = in.size({"kv_lora_rank"}, small ? 256 : 512),
+                     .rope = in.size({"qk_rope_head_dim"}, small ? 32 : 64, 0)};
     const u64 nope = in.optional_size({"qk_nope_head_dim"});
-    const u64 value = in["v_head_dim"].given() ? in.optional_size({"v_head_dim"}) : in.width() / in.heads();
-    in.model.expanded_elements = in.heads() * (nope + latent.rope + value);
+    const u64 value = small && !in["v_head_dim"].given() ? in.width() / in.heads() : in.optional_size({"v_head_dim"});
+    if (nope != 0 && value != 0) {
+        in.model.expanded_elements = in.heads() * (nope + latent.rope + value);
+    }
     in.note(Origin::derived, in.pointer("kv_lora_rank"),
             "one latent of " + std::to_string(latent.latent) + " + " + std::to_string(latent.rope) +
             " per token for all heads, on every rank; num_key_value_heads and head_dim mean nothing here");
@@ -132,14 +136,18 @@ inline std::vector<u64> compress_ratios(Lowering& in, u32 layers) {
         return ratios;
     }
     const JsonValue rates = in["compress_rates"];
-    const auto rate = [&](const char* key, u64 otherwise) {
-        const JsonValue value = rates[key];
+    const auto rate = [&](const char* key, const char* legacy, u64 otherwise) {
+        const JsonValue value = rates[key].given() ? rates[key] : in[legacy];
         return value.given() ? in.checked(value, in.pointer("compress_rates") + '/' + key, 1, most_size) : otherwise;
     };
-    const u64 sparse = rate("compressed_sparse_attention", 4);
-    const u64 heavy = rate("heavily_compressed_attention", 128);
-    for (const Mixer kind : mixers(in, layers, [](u32 i) { return i < 2 || i % 2 == 1 ? Mixer::heavy : Mixer::sparse; })) {
+    const u64 sparse = rate("compressed_sparse_attention", "compress_rate_csa", 4);
+    const u64 heavy = rate("heavily_compressed_attention", "compress_rate_hca", 128);
+    for (const Mixer kind : mixers(in, layers, [](u32 i) { return i < 2 || i % 2 == 0 ? Mixer::heavy : Mixer::sparse; })) {
         ratios.push_back(kind == Mixer::sparse ? sparse : kind == Mixer::heavy ? heavy : 0);
+        if (kind != Mixer::sparse && kind != Mixer::heavy && kind != Mixer::sliding) {
+            in.fail(in.pointer("layer_types"), "a layer kind without a window of latents",
+                    "sliding_attention, compressed_sparse_attention or heavily_compressed_attention");
+        }
     }
     return ratios;
 }
@@ -207,6 +215,11 @@ inline void minimax_m3(Lowering& in) {
     };
     const u32 dim = own("sparse_index_dim", "index_head_dim", 128);
     std::vector<u64> freq = numbers(in, sparse["sparse_attention_freq"], where + "/sparse_attention_freq", layers);
+    if (freq.empty()) {
+        for (const Mixer kind : listed(in, layers, "layer_types")) {
+            freq.push_back(kind == Mixer::sparse ? 1 : 0);
+        }
+    }
     if (sparse["use_sparse_attention"].is_false()) {
         freq.clear();
     }

@@ -22,7 +22,7 @@ inline void qwen3_next(Lowering& in) {
     const u32 every = listed ? 1 : in.size({"full_attention_interval"}, 4);
     const std::vector<Mixer> kinds =
         mixers(in, layers, [=](u32 i) { return (i + 1) % every == 0 ? Mixer::full : Mixer::linear; });
-    put_either(in, layers, attention, state.forms(), [&](u32 i) { return kinds[i] == Mixer::full; });
+    put_either(in, kinds, attention, state.forms());
 }
 
 /// OLMo hybrid: missing linear sizes come from the width: keys 0.75 width / heads, values twice that.
@@ -48,7 +48,7 @@ inline void olmo_hybrid(Lowering& in) {
     const std::vector<Mixer> kinds = mixers(in, layers, [=](u32 i) {
         return i % 4 == 3 || (layers < 4 && i + 1 == layers) ? Mixer::full : Mixer::linear;
     });
-    put_either(in, layers, attention, state.forms(), [&](u32 i) { return kinds[i] == Mixer::full; });
+    put_either(in, kinds, attention, state.forms());
 }
 
 /// Jet-Nemotron: jet layers convolve values only; value width is expand_v x key width, rounded.
@@ -79,6 +79,9 @@ inline void jet_nemotron(Lowering& in) {
     }
     in.begin(layers, in.heads());
     for (u32 i = 0; i < kinds.size() && !in.failed(); ++i) {
+        if (kinds[i] != Mixer::linear && kinds[i] != Mixer::full && kinds[i] != Mixer::sliding) {
+            in.fail(in.pointer("layer_types") + '/' + std::to_string(i), "another kind of layer", "jet, swa or attn");
+        }
         in.put(i, kinds[i] == Mixer::linear ? state.forms() : caches.of(kinds[i]));
     }
 }
@@ -111,7 +114,7 @@ inline void kimi_linear(Lowering& in) {
         const bool is_full = by_full ? full[i] : any ? !kda[i] : i != 0 && i % 4 == 0;
         return is_full ? Mixer::full : Mixer::linear;
     });
-    put_either(in, layers, mla_of(in).forms(), state.forms(), [&](u32 i) { return kinds[i] == Mixer::full; });
+    put_either(in, kinds, mla_of(in).forms(), state.forms());
     in.model.expanded_elements = 0;
 }
 
@@ -135,7 +138,7 @@ inline void minimax_01(Lowering& in) {
     if (types.empty() && !in["layer_types"].given()) {
         in.fail(in.pointer("attn_type_list"), "nothing", "a list of " + std::to_string(layers) + " numbers");
     }
-    put_either(in, layers, in.gqa().forms(), lightning_of(in), [&](u32 i) { return kinds[i] == Mixer::full; });
+    put_either(in, kinds, in.gqa().forms(), lightning_of(in));
 }
 
 /// transformers' `minimax`: even layers softmax, odd ones linear.
@@ -145,15 +148,15 @@ inline void minimax(Lowering& in) {
     }
     const u32 layers = in.layers();
     const std::vector<Mixer> kinds = mixers(in, layers, [](u32 i) { return i % 2 == 0 ? Mixer::full : Mixer::linear; });
-    put_either(in, layers, in.gqa().forms(), lightning_of(in), [&](u32 i) { return kinds[i] == Mixer::full; });
+    put_either(in, kinds, in.gqa().forms(), lightning_of(in));
 }
 
 /// Ling and Ring linear: the last of each group is softmax (and what is left over behind whole groups), the others
 /// lightning, or KDA in files with a short convolution.
 inline void bailing(Lowering& in) {
     const u32 layers = in.layers();
-    const bool latent = in["full_attention_type"].given() ? in["full_attention_type"].text() == "mla"
-                                                          : in["kv_lora_rank"].given();
+    const std::string_view said = in["full_attention_type"].text();
+    const bool latent = said.empty() ? in["kv_lora_rank"].given() : said == "mla" || said == "MLA";
     LayerForms state = lightning_of(in);
     if (in["short_conv_kernel_size"].given()) {
         const Stream& matrix = state[0].streams[0];
@@ -167,7 +170,7 @@ inline void bailing(Lowering& in) {
     const std::vector<Mixer> kinds = mixers(in, layers, [=](u32 i) {
         return (i + 1) % group == 0 || i >= layers / group * group ? Mixer::full : Mixer::linear;
     });
-    put_either(in, layers, attention, state, [&](u32 i) { return kinds[i] == Mixer::full; });
+    put_either(in, kinds, attention, state);
     in.model.expanded_elements = 0;
 }
 
@@ -185,7 +188,11 @@ inline void recurrent_gemma(Lowering& in) {
     const LayerForms window =
         attention_of(in.gqa(), in.window({"attention_window_size", "sliding_window"})).sliding;
     const LayerForms state = rg_lru(width, conv_kernel(in, {"conv1d_width"}, 4)).forms();
-    put_either(in, layers, window, state, [&](u32 i) { return attention[i % attention.size()]; });
+    std::vector<Mixer> kinds(layers);
+    for (u32 i = 0; i < layers; ++i) {
+        kinds[i] = attention[i % attention.size()] ? Mixer::full : Mixer::linear;
+    }
+    put_either(in, kinds, window, state);
 }
 
 /// LFM2: attention at full_attn_idxs or where layer_types says; without both, everywhere. conv_L_cache is the kernel.
@@ -196,7 +203,7 @@ inline void lfm2(Lowering& in) {
     const std::vector<Mixer> kinds =
         mixers(in, layers, [&](u32 i) { return !by_index || full[i] ? Mixer::full : Mixer::conv; });
     const LayerForms state = short_conv(in.width(), conv_kernel(in, {"conv_L_cache"}, 3)).forms();
-    put_either(in, layers, in.gqa().forms(), state, [&](u32 i) { return kinds[i] == Mixer::full; });
+    put_either(in, kinds, in.gqa().forms(), state, Mixer::conv);
 }
 
 }  // namespace kvcap::inline v1::hf

@@ -7,12 +7,17 @@
 
 namespace kvcap::inline v1::hf {
 
-/// Puts attention on the marked layers and the state on the others.
-template <class IsAttention>
-void put_either(Lowering& in, u32 layers, const LayerForms& attention, const LayerForms& state, IsAttention is_attention) {
-    in.begin(layers, in.heads());
-    for (u32 i = 0; i < layers && !in.failed(); ++i) {
-        in.put(i, is_attention(i) ? attention : state);
+/// Puts attention on full layers and the state on the others, which must be of kind `other` (the word for it may also be
+/// linear_attention, as newer files write every state).
+inline void put_either(Lowering& in, const std::vector<Mixer>& kinds, const LayerForms& attention, const LayerForms& state,
+                       Mixer other = Mixer::linear) {
+    in.begin(static_cast<u32>(kinds.size()), in.heads());
+    for (u32 i = 0; i < kinds.size() && !in.failed(); ++i) {
+        if (kinds[i] != Mixer::full && kinds[i] != other && kinds[i] != Mixer::linear) {
+            in.fail(in.pointer("layer_types") + '/' + std::to_string(i), "a kind of layer that " + std::string{in.type()} +
+                    " does not have", "attention or its own kind of state");
+        }
+        in.put(i, kinds[i] == Mixer::full ? attention : state);
     }
     draft_layers(in, attention);
 }
@@ -50,7 +55,7 @@ inline void jamba(Lowering& in) {
     const std::vector<Mixer> kinds = mixers(in, layers, [&](u32 i) {
         return i % period == offset ? Mixer::full : Mixer::mamba;
     });
-    put_either(in, layers, attention, state.forms(), [&](u32 i) { return kinds[i] == Mixer::full; });
+    put_either(in, kinds, attention, state.forms(), Mixer::mamba);
 }
 
 /// Bamba: attention at attn_layer_indices (null: nowhere), else Mamba-2.
@@ -60,7 +65,7 @@ inline void bamba(Lowering& in) {
     const LayerForms state = mamba2_of(in, mamba_inner(in)).forms();
     const std::vector<bool> at = marked(in, in["attn_layer_indices"], in.pointer("attn_layer_indices"), layers);
     const std::vector<Mixer> kinds = mixers(in, layers, [&](u32 i) { return at[i] ? Mixer::full : Mixer::mamba; });
-    put_either(in, layers, attention, state, [&](u32 i) { return kinds[i] == Mixer::full; });
+    put_either(in, kinds, attention, state, Mixer::mamba);
 }
 
 /// Granite 4: as `layer_types` says; without it every layer is Mamba-2.
@@ -73,7 +78,7 @@ inline void granite_hybrid(Lowering& in) {
     }
     const LayerForms attention = in.gqa().forms();
     const LayerForms state = any_state ? mamba2_of(in, mamba_inner(in)).forms() : attention;
-    put_either(in, layers, attention, state, [&](u32 i) { return kinds[i] == Mixer::full; });
+    put_either(in, kinds, attention, state, Mixer::mamba);
 }
 
 /// Falcon-H1: attention and Mamba-2 side by side in every layer; the state is mamba_d_ssm wide.
@@ -221,6 +226,9 @@ inline void nemotron_h(Lowering& in) {
             in.put(i, attention);
         } else if (kinds[i] == Mixer::mamba || kinds[i] == Mixer::linear) {
             in.put(i, state.forms());
+        } else if (kinds[i] != Mixer::none) {
+            in.fail(in.pointer("layers_block_type") + '/' + std::to_string(i), "a kind of layer that nemotron_h does not have",
+                    "mamba, attention, moe or mlp");
         }
     }
     nemotron_draft(in, attention);
@@ -237,9 +245,12 @@ inline void plamo2(Lowering& in) {
                        .state_dim = in.size({"mamba_d_state"}, 64), .groups = 0,
                        .kernel = conv_kernel(in, {"mamba_d_conv"}, 4), .state_format = in.state_format()};
     in.product(state.heads, dim, "mamba_num_heads x hidden_size_per_head");
-    put_either(in, layers, attention, state.forms(), [&](u32 i) {
-        return !states || (layers <= step / 2 ? i + 1 == layers : i % step == step / 2);
-    });
+    std::vector<Mixer> kinds(layers, Mixer::mamba);
+    for (u32 i = 0; i < layers; ++i) {
+        const bool attends = !states || (layers <= step / 2 ? i + 1 == layers : i % step == step / 2);
+        kinds[i] = attends ? Mixer::full : Mixer::mamba;
+    }
+    put_either(in, kinds, attention, state.forms(), Mixer::mamba);
 }
 
 }  // namespace kvcap::inline v1::hf

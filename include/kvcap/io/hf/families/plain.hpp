@@ -18,6 +18,17 @@ inline void multi_head(Lowering& in) {
     every_token(in, {.kv_heads = heads, .head_dim = in.head_dim_of_width()});
 }
 
+/// GLM-4.5: without `head_dim` the class takes width / heads rounded down.
+inline void glm4_moe(Lowering& in) {
+    if (in["head_dim"].given()) {
+        return plain(in);
+    }
+    const u32 kv = in.kv_heads();
+    const u32 dim = in.width() / in.heads();
+    in.note(Origin::assumed, in.pointer("head_dim"), "absent: " + std::to_string(dim) + " = hidden_size / heads, rounded down");
+    every_token(in, {.kv_heads = kv, .head_dim = dim});
+}
+
 inline void bloom(Lowering& in) {
     const u32 heads = in.heads();
     const u32 width = in.size({"n_embed", "hidden_size"}, in.defaults().width);

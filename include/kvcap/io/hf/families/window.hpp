@@ -17,7 +17,7 @@ inline void all_slide(Lowering& in) {
 inline void switched(Lowering& in) {
     const bool on = in.flag("use_sliding_window", false);
     const bool listed = in["layer_types"].given();
-    const u64 from = on && !listed ? in.size({"max_window_layers"}, 28, 0, most_layers) : 0;
+    const u64 from = on && !listed ? in.size({"max_window_layers"}, in.defaults().layers == 80 ? 80 : 28, 0, most_layers) : 0;
     attention_layers(in, on || listed ? in.window() : 0,
                      [=](u32 i) { return on && i >= from ? Mixer::sliding : Mixer::full; });
 }
@@ -47,10 +47,14 @@ inline void even_slides(Lowering& in) {
 inline void every_nth_full(Lowering& in, Keys keys, u32 otherwise) {
     const JsonValue pattern = in.first(keys);
     const u64 window = in.window();
+    if (pattern.is_text() && pattern.text().find_first_not_of("LG") != std::string_view::npos) {
+        return in.fail(in.pointer(keys), pattern.shown(), "a number, or letters L (local) and G (global)");
+    }
     if (pattern.is_text() && !pattern.text().empty()) {
         const std::string_view letters = pattern.text();
+        const u32 last = in.layers() - 1;
         return attention_layers(in, window, [=](u32 i) {
-            return letters[i % letters.size()] == 'L' ? Mixer::sliding : Mixer::full;
+            return i != last && letters[i % letters.size()] == 'L' ? Mixer::sliding : Mixer::full;
         });
     }
     const bool listed = in["layer_types"].is_array() && in["layer_types"].size() > 0;
