@@ -298,6 +298,10 @@ void run_llamacpp(const File& file) {
     for (const Json& one : head.at("cases")) {
         run_case(one, file.report, [&](const Json& json) { check_case(file.report, json); });
     }
+    run_gguf_of_cases(file);
+    if (is_first_of_folder(file.path)) {
+        run_gguf_files(file.report, file.path);
+    }
     if (const std::string unknown = head.unread(); !unknown.empty()) {
         file.report.begin(file.path);
         file.report.fail("file", "the documented keys", unknown);

@@ -23,4 +23,11 @@ std::string mib_text(kvcap::llamacpp::PrintedMib mib);
 /// Every cache of a layout, as the `caches` list describes it.
 Json llamacpp_caches(const kvcap::llamacpp::Card& card, const kvcap::llamacpp::Layout& layout);
 
+/// GGUF files beside a golden file whose name begins a case's id: key by key, and card by card, one case each.
+void run_gguf_of_cases(const File& file);
+
+/// Every GGUF file beside a golden file, one case each.
+void run_gguf_files(Report& report, const std::string& path);
+bool is_first_of_folder(const std::string& path);
+
 }  // namespace golden
