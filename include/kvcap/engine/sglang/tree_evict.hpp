@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What do SGLang's trees evict, and what keeps it? Definitions for tree.hpp: full tokens from leaves, then window data,
+// What do SGLang's trees evict, and what keeps it? Definitions for tree_class.hpp: full tokens from leaves, then window data,
 // then states, by recency; what one part frees counts for the next. A lock holds the path, one window, and the state.
 #pragma once
 
-#include <kvcap/engine/sglang/tree.hpp>
+#include <functional>
+#include <kvcap/engine/sglang/tree_class.hpp>
+#include <queue>
 
 namespace kvcap::inline v1::sglang {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// How do SGLang's trees look up and insert? Definitions for tree.hpp: the walk with its validity of ends, splits, healing
+// How do SGLang's trees look up and insert? Definitions for tree_class.hpp: the walk with its validity of ends, splits, healing
 // of tombstones, and where window data and states are placed.
 #pragma once
 
-#include <kvcap/engine/sglang/tree.hpp>
+#include <kvcap/engine/sglang/tree_class.hpp>
 
 namespace kvcap::inline v1::sglang {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// How does TensorRT-LLM match, take, copy, store and give back blocks? Definitions for reuse.hpp.
+// How does TensorRT-LLM match, take, copy, store and give back blocks? Definitions for reuse_class.hpp.
 #pragma once
 
 #include <algorithm>
-#include <kvcap/engine/trtllm/reuse.hpp>
+#include <kvcap/engine/trtllm/reuse_class.hpp>
 #include <set>
 
 namespace kvcap::inline v1::trtllm {
