@@ -105,11 +105,16 @@ int main(int argc, char** argv) {
     if (argc < 2 || std::string_view{argv[1]} == "--help") {
         std::puts("usage: kvcap-golden PATH...\n"
                   "       kvcap-golden --cards [CORPUS]\n"
+                  "       kvcap-golden --cards-table\n"
                   "Runs files, or the *.json files of folders, of the documented golden formats.\n"
                   "A line for each failing case (id, field, want, got); ends with `N passed, M failed, K skipped`.\n"
                   "--cards checks the model cards, with CORPUS (expected.json, configs/index.csv) against published files.\n"
                   "example: kvcap-golden tests/golden/vllm");
         return argc < 2 ? 2 : 0;
+    }
+    if (std::string_view{argv[1]} == "--cards-table") {
+        std::fputs(golden::cards_table().c_str(), stdout);
+        return 0;
     }
     golden::Report report;
     if (std::string_view{argv[1]} == "--cards") {
