@@ -6,4 +6,5 @@
 
 #include <kvcap/engine/trtllm/reuse_block.hpp>
 #include <kvcap/engine/trtllm/reuse_class.hpp>
-#include <kvcap/engine/trtllm/reuse_parts.hpp>
+#include <kvcap/engine/trtllm/reuse_requests.hpp>
+#include <kvcap/engine/trtllm/reuse_window.hpp>
