@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The zoo: each constant of the build equals its card read at run time, forms, order of caches and query heads included.
+// configs/: each GPU of the catalogue is whole. The zoo: each constant of the build equals its card read at run time, forms, order of caches and query heads included.
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <kvcap/core.hpp>
 #include <kvcap/io/hf.hpp>
 #include <kvcap/models/deepseek.hpp>
@@ -18,6 +19,8 @@
 #include <kvcap/models/qwen.hpp>
 #include <kvcap/models/whisper.hpp>
 #include <kvcap/models/zamba.hpp>
+#include <nlohmann/json.hpp>
+#include <set>
 
 using namespace kvcap;
 
@@ -64,5 +67,34 @@ TEST_CASE("every named model equals its card") {
             read_config_file(KVCAP_SOURCE_DIR "/configs/models/" + std::string{each.card} + ".json");
         REQUIRE(card);
         CHECK(card->spec == each.model);
+    }
+}
+
+TEST_CASE("every GPU has names of its own, sizes that agree and a source for each number") {
+    std::ifstream in(KVCAP_SOURCE_DIR "/configs/gpus.json");
+    const nlohmann::json gpus = nlohmann::json::parse(in)["gpus"];
+    CHECK(gpus.size() >= 15);
+    std::set<std::string> names;
+    for (const nlohmann::json& gpu : gpus) {
+        INFO(gpu["name"]);
+        CHECK(names.insert(gpu["name"].get<std::string>()).second);
+        for (const nlohmann::json& also : gpu["also"]) {
+            CHECK(names.insert(also.get<std::string>()).second);
+        }
+        const u64 nominal = gpu["nominal_bytes"].get<u64>();
+        CHECK(nominal >= (16_GiB).value);
+        CHECK(gpu["bandwidth"].get<u64>() >= 100'000'000'000);
+        CHECK(gpu["sources"]["rates"].get<std::string>().rfind("https://", 0) == 0);
+        if (!gpu["reported_mib"].is_null()) {
+            const u64 reported = gpu["reported_mib"].get<u64>() << 20;
+            CHECK(reported * 100 >= nominal * 93);
+            CHECK(reported * 100 <= nominal * 101);
+            CHECK(gpu["sources"].contains("reported_mib"));
+        }
+        CHECK(gpu["link"].is_null() == gpu["link_bandwidth"].is_null());
+        for (const auto& [type, rate] : gpu["dense_flops"].items()) {
+            CHECK(std::set<std::string>{"bf16", "fp16", "fp8", "int8", "fp4"}.count(type) == 1);
+            CHECK(rate.get<u64>() >= 10'000'000'000'000);
+        }
     }
 }

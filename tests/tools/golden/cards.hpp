@@ -5,6 +5,7 @@
 
 #include "runner.hpp"
 
+#include <filesystem>
 #include <kvcap/io/read_model.hpp>
 #include <map>
 
@@ -20,6 +21,13 @@ struct CardFile {
 std::map<std::string, CardFile> all_cards();
 
 std::string cards_table();
+
+std::string text_of(const std::filesystem::path& path);
+/// Python writes Infinity and NaN bare, which is no JSON; no card has such a value, so null stands for them here.
+Json parsed(std::string text);
+
+/// Against tests/golden/cards.json.
+void run_recorded_cards(Report& report);
 
 /// corpus: a folder with expected.json and configs/index.csv, or empty.
 void run_cards(const std::string& corpus, Report& report);
