@@ -102,7 +102,7 @@ constexpr Buckets buckets_of(const Specs& specs, const Layout& layout, const Spe
     const SpecList list = distinct(specs, used, buckets);
     u16 count[most_specs]{};
     for (const Member& cache : layout.caches) {
-        if (cache.spec != no_spec) {
+        if (cache.spec != no_spec && specs[cache.spec].kind != SpecKind::hidden) {
             ++count[buckets.same[cache.spec]];
         }
     }
