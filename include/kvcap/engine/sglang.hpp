@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The door to SGLang's rules: pools, requests, host tier, architectures. The prefix trees are doors of their own
+// The door to SGLang's rules: pools, requests, host tier, architectures. The prefix trees are a door of their own
 // (engine/sglang/tree.hpp), since they need containers.
 #pragma once
 
-#include <kvcap/engine/sglang/rank.hpp>
+#include <kvcap/engine/sglang/architectures.hpp>
+#include <kvcap/engine/sglang/engine.hpp>
 #include <kvcap/engine/sglang/release.hpp>

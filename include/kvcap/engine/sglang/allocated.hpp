@@ -66,11 +66,10 @@ constexpr u64 latent_pool(u64 tokens, u64 page, u64 layers, u64 row, u64 index_r
 }
 
 constexpr Allocation latent_allocation(u64 tokens, const Local& local, const Options& options) noexcept {
-    const bool indexed = local.index_width != 0;
     Allocation taken{.latent_row = latent_row(local, options)};
-    taken.kv = latent_pool(tokens, options.page, local.full_layers, taken.latent_row,
-                           indexed ? scaled_index_bytes(local.index_width) : 0);
-    if (options.dtype == KvDtype::fp4 && !indexed) {
+    taken.kv = latent_pool(tokens, options.page, local.paid_layers, taken.latent_row,
+                           scaled_index_bytes(local.index_width));
+    if (options.dtype == KvDtype::fp4 && local.index_width == 0) {
         taken.scales = (tokens + options.page) * (local.full.elements() / 16) * local.full_layers;
     }
     return taken;

@@ -19,19 +19,13 @@ constexpr u64 layer_bytes(const Row& row, KvDtype dtype) noexcept {
     return row.elements() * element_bytes(dtype) + scales;
 }
 
-/// Layers that are paid for when context-parallel ranks share the layers: an equal part and one to read others' into.
-constexpr u64 paid_layers(u64 layers, const Sharding& ranks, const Options& options) noexcept {
-    return options.dsa_layer_split && ranks.cp > 1 ? larger(ceil_div(layers, ranks.cp) + 1, 1) : layers;
-}
-
-constexpr u64 latent_cell(const Local& local, const Sharding& ranks, const Options& options) noexcept {
-    const bool indexed = local.index_width != 0;
-    const u64 layers = indexed ? paid_layers(local.full_layers, ranks, options) : local.full_layers;
+constexpr u64 latent_cell(const Local& local, const Options& options) noexcept {
+    const u64 layers = local.paid_layers;
     u64 cell = local.full.elements() * layers * element_bytes(options.dtype);
     if (options.dtype == KvDtype::fp4) {
         cell = cell / 2 + local.full.elements() / 16 * layers;
     }
-    return cell + (indexed ? scaled_index_bytes(local.index_width) * layers : 0);
+    return cell + scaled_index_bytes(local.index_width) * layers;
 }
 
 constexpr u64 head_cell(const Local& local, const Options& options) noexcept {
@@ -53,16 +47,16 @@ constexpr u64 indexed_head_cell(const Local& local, const Options& options) noex
 }
 
 /// The target's layers of a model without a window pool.
-constexpr u64 target_cell(const Local& local, const Sharding& ranks, const Options& options) noexcept {
+constexpr u64 target_cell(const Local& local, const Options& options) noexcept {
     if (local.full.is_latent()) {
-        return latent_cell(local, ranks, options);
+        return latent_cell(local, options);
     }
     return local.index_width != 0 ? indexed_head_cell(local, options) : head_cell(local, options);
 }
 
 /// With the draft: eagle int(cell x (1 + draft / layers)) in doubles, dflash rounded up in whole numbers.
-constexpr u64 plain_cell(const Local& local, const Sharding& ranks, const Options& options) noexcept {
-    const u64 cell = target_cell(local, ranks, options);
+constexpr u64 plain_cell(const Local& local, const Options& options) noexcept {
+    const u64 cell = target_cell(local, options);
     const u64 drafts = options.speculation.layers;
     const u64 layers = local.full_layers;
     if (!options.speculation.on() || drafts == 0 || layers == 0) {

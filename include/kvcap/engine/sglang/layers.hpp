@@ -30,6 +30,7 @@ struct Local {
     Row full{};
     Row window{};
     u32 full_layers = 0;
+    u32 paid_layers = 0;        ///< full layers that this rank stores: fewer when ranks share them by layer
     u32 window_layers = 0;
     u32 index_layers = 0;
     u32 index_value_layers = 0;
@@ -165,6 +166,15 @@ constexpr bool has_compressors(const ModelSpec& model) noexcept {
     return false;
 }
 
+constexpr bool has_index(const ModelSpec& model) noexcept {
+    for (const LayerForm& form : model.forms) {
+        if (form.kind == Kind::index) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// Geometry is the whole model's, counts are the stage's. In hybrid window models the engine's range of a stage ends
 /// inclusively, so every stage but the last also counts (and allocates) the next stage's first layer.
 constexpr Result<Local> local_layers(const ModelSpec& model, const Sharding& ranks, u32 stage,
@@ -190,6 +200,9 @@ constexpr Result<Local> local_layers(const ModelSpec& model, const Sharding& ran
     if (options.effective_window != 0) {
         local.window_of = options.effective_window;
     }
+    const bool shared = options.dsa_layer_split && ranks.cp > 1 && local.index_width != 0;
+    const u64 part = ceil_div(local.full_layers, ranks.cp) + 1;  // one more to read the others' layers into
+    local.paid_layers = shared ? static_cast<u32>(part) : local.full_layers;
     return local;
 }
 

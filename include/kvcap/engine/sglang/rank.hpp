@@ -24,23 +24,22 @@ struct RankPools {
     Allocation allocated{};
 };
 
-constexpr double charged_cell(const Local& local, const Sharding& ranks, const Options& options) noexcept {
+constexpr double charged_cell(const Local& local, const Options& options) noexcept {
     if (local.compressed()) {
         return compressed_cell(local, options);
     }
     return local.window_layers != 0 ? window_cell(local, options).charged
-                                    : static_cast<double>(plain_cell(local, ranks, options));
+                                    : static_cast<double>(plain_cell(local, options));
 }
 
-constexpr Result<TokenPools> pools_of_budget(u64 budget, const Local& local, const Sharding& ranks,
-                                             const Options& options) noexcept {
+constexpr Result<TokenPools> pools_of_budget(u64 budget, const Local& local, const Options& options) noexcept {
     if (local.compressed()) {
         return compressed_pools(budget, local, options);
     }
     if (local.window_layers != 0) {
         return window_pools(budget, local, options);
     }
-    const u64 cell = plain_cell(local, ranks, options);
+    const u64 cell = plain_cell(local, options);
     if (cell == 0) {
         return Errc::zero_dimension;
     }
@@ -102,12 +101,12 @@ constexpr Result<RankPools> rank_alone(const ModelSpec& model, const Sharding& r
         return left.error();
     }
     if (!(*left > 0)) {
-        return Error{.code = Errc::no_memory, .got = 0, .want = truncated(charged_cell(*local, ranks, options))};
+        return Error{.code = Errc::no_memory, .got = 0, .want = truncated(charged_cell(*local, options))};
     }
-    rank.cell = charged_cell(*local, ranks, options);
+    rank.cell = charged_cell(*local, options);
     rank.window_cell = window_cell(*local, options);
     rank.budget = truncated(*left * bytes_per_gib);
-    const Result<TokenPools> pools = pools_of_budget(rank.budget, *local, ranks, options);
+    const Result<TokenPools> pools = pools_of_budget(rank.budget, *local, options);
     if (!pools) {
         return pools.error();
     }
