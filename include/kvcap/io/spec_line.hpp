@@ -12,9 +12,13 @@ namespace kvcap::inline v1 {
 /// A spec line longer than this is none.
 inline constexpr std::size_t longest_spec_line = std::size_t{1} << 20;
 
-/// Whether a text can only be meant as a spec line: it has a bracket or a star.
+/// Whether a text can only be meant as a spec line: it has a bracket or a star, and is no JSON.
 inline bool looks_like_spec_line(std::string_view text) {
-    return text.find_first_of("(*") != std::string_view::npos || text == "none";
+    const std::size_t first = text.find_first_not_of(" \t\r\n");
+    if (first == std::string_view::npos || text[first] == '{' || text[first] == '[') {
+        return false;
+    }
+    return text.find_first_of("(*") != std::string_view::npos || text.substr(first, 4) == "none";
 }
 
 /// Keys and values per token as the textbook counts them: those of the first attention layer, on every layer.
@@ -52,9 +56,14 @@ inline Diagnosed<ReadModel> read_spec_line(std::string_view text) {
     return read;
 }
 
-/// The layers alone, as a heading: what tensor parallelism may do with the query heads is left out.
+/// The layers alone, as a heading, in the shorter way of naming shared layers: query heads are left out.
 inline std::string layers_line(const ModelSpec& model, const std::vector<SharedLayer>& shared = {}) {
-    return spec::Printer{model, shared}.layers();
+    std::string back = spec::Printer{model, shared, false}.layers();
+    if (shared.empty()) {
+        return back;
+    }
+    std::string absolute = spec::Printer{model, shared, true}.layers();
+    return absolute.size() < back.size() ? absolute : back;
 }
 
 /// Everything: read_spec_line(spec_line(m)) has a `spec` equal to m. pre: m's forms are in the order of their first use,

@@ -63,7 +63,9 @@ inline void extend(std::vector<Run>& runs, u64 count, const std::string& text) {
 
 class Printer {
 public:
-    Printer(const ModelSpec& model, const std::vector<SharedLayer>& shared) : model_{model}, shared_{shared} {}
+    /// absolute: share(14), not share(-3).
+    Printer(const ModelSpec& model, const std::vector<SharedLayer>& shared, bool absolute)
+        : model_{model}, shared_{shared}, absolute_{absolute} {}
 
     /// Layers only, without heads(...).
     std::string layers() {
@@ -127,7 +129,9 @@ private:
             extend(runs_, stop - counted_, "none");
             counted_ = stop;
             if (any) {
-                extend(runs_, 1, "share(-" + std::to_string(stop - shared_[next_shared_].source) + ')');
+                const u64 source = shared_[next_shared_].source;
+                extend(runs_, 1, absolute_ ? "share(" + std::to_string(source) + ')'
+                                           : "share(-" + std::to_string(stop - source) + ')');
                 ++counted_;
             }
         }
@@ -214,6 +218,7 @@ private:
 
     const ModelSpec& model_;
     const std::vector<SharedLayer>& shared_;
+    bool absolute_;
     std::vector<Known> known_;
     std::vector<Run> runs_;
     std::vector<Range> places_;
