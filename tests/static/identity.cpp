@@ -28,19 +28,19 @@ constexpr FormatIdentity with(auto change) {
 
 // Complete is accepted; one unstated fact is refused and named.
 static_assert(!refusal_of(complete()));
-static_assert(refusal_of(FormatIdentity{}) == Refusal{Field::model, Why::unstated});
-static_assert(refusal_of(with([](auto& id) { id.rope = StatedText{}; })) == Refusal{Field::rope, Why::unstated});
+static_assert(refusal_of(FormatIdentity{}) == Refusal{Field::model, WhyRefused::unstated});
+static_assert(refusal_of(with([](auto& id) { id.rope = StatedText{}; })) == Refusal{Field::rope, WhyRefused::unstated});
 static_assert(!refusal_of(with([](auto& id) { id.rope = stated_none; })));
-static_assert(refusal_of(with([](auto& id) { id.model = stated_none; })) == Refusal{Field::model, Why::not_none});
-static_assert(refusal_of(with([](auto& id) { id.layout = ""; })) == Refusal{Field::layout, Why::empty});
-static_assert(refusal_of(with([](auto& id) { id.tp = 0u; })) == Refusal{Field::tp, Why::empty});
-static_assert(refusal_of(with([](auto& id) { id.tp_rank = 1u; })) == Refusal{Field::tp_rank, Why::rank_out_of_range});
+static_assert(refusal_of(with([](auto& id) { id.model = stated_none; })) == Refusal{Field::model, WhyRefused::not_none});
+static_assert(refusal_of(with([](auto& id) { id.layout = ""; })) == Refusal{Field::layout, WhyRefused::empty});
+static_assert(refusal_of(with([](auto& id) { id.tp = 0u; })) == Refusal{Field::tp, WhyRefused::empty});
+static_assert(refusal_of(with([](auto& id) { id.tp_rank = 1u; })) == Refusal{Field::tp_rank, WhyRefused::rank_out_of_range});
 static_assert(refusal_of(with([](auto& id) { id.token_drop_policy = stated_none; })) ==
-              Refusal{Field::token_drop_policy, Why::both_or_neither});
+              Refusal{Field::token_drop_policy, WhyRefused::both_or_neither});
 static_assert(refusal_of(with([](auto& id) { id.scale_granularity = stated_none; })) ==
-              Refusal{Field::scale_granularity, Why::both_or_neither});
+              Refusal{Field::scale_granularity, WhyRefused::both_or_neither});
 static_assert(refusal_of(with([](auto& id) { id.page_tokens = 3u; })) ==
-              Refusal{Field::chunk_tokens, Why::not_a_multiple});
+              Refusal{Field::chunk_tokens, WhyRefused::not_a_multiple});
 
 // Every field has a name, a consequence and a place in exactly one encoding.
 constexpr bool every_field_is_told() {

@@ -131,11 +131,11 @@ TEST_CASE("absent, empty and unstated are three things") {
     id.rope = std::string_view{"\0", 1};
     CHECK(encoded(id) != absent);
     id.rope = "";
-    CHECK(refusal_of(id) == Refusal{Field::rope, Why::empty});
+    CHECK(refusal_of(id) == Refusal{Field::rope, WhyRefused::empty});
     id.rope = StatedText{};
-    CHECK(refusal_of(id) == Refusal{Field::rope, Why::unstated});
+    CHECK(refusal_of(id) == Refusal{Field::rope, WhyRefused::unstated});
     std::string nothing;
-    CHECK(encode(id, [&](u8) { nothing += 'x'; }) == Refusal{Field::rope, Why::unstated});
+    CHECK(encode(id, [&](u8) { nothing += 'x'; }) == Refusal{Field::rope, WhyRefused::unstated});
     CHECK(nothing.empty());
 }
 
@@ -144,10 +144,10 @@ TEST_CASE("what the encoder would not write is refused") {
     for (std::size_t length = 0; length < good.size(); ++length) {
         CHECK_FALSE(decode(std::string_view{good}.substr(0, length)));
     }
-    CHECK(decode(good + 'x').refusal == Refusal{Field::count, Why::trailing});
+    CHECK(decode(good + 'x').refusal == Refusal{Field::count, WhyRefused::trailing});
     std::string other = good;
     other[6] = 2;
-    CHECK(decode(other).refusal.why == Why::unknown_version);
+    CHECK(decode(other).refusal.why == WhyRefused::unknown_version);
     std::size_t accepted = 0;
     for (std::size_t i = 0; i < good.size(); ++i) {
         for (const int bit : {0, 1, 7}) {
@@ -213,15 +213,15 @@ TEST_CASE("partial content identities are refused") {
         return refusal_of(chunk);
     };
     CHECK_FALSE(refusal_of(chunk_sample(tokens)));
-    CHECK(refused([](auto& c) { c.salt = StatedText{}; }) == Refusal{Field::salt, Why::unstated});
-    CHECK(refused([](auto& c) { c.adapter = "sql"; }) == Refusal{Field::adapter_version, Why::both_or_neither});
-    CHECK(refused([](auto& c) { c.tokens = {}; }) == Refusal{Field::tokens, Why::empty});
+    CHECK(refused([](auto& c) { c.salt = StatedText{}; }) == Refusal{Field::salt, WhyRefused::unstated});
+    CHECK(refused([](auto& c) { c.adapter = "sql"; }) == Refusal{Field::adapter_version, WhyRefused::both_or_neither});
+    CHECK(refused([](auto& c) { c.tokens = {}; }) == Refusal{Field::tokens, WhyRefused::empty});
     const MediaRun outside[] = {{"img", 3, 2, 0}};
-    CHECK(refused([&](auto& c) { c.media = outside; }) == Refusal{Field::media, Why::malformed});
+    CHECK(refused([&](auto& c) { c.media = outside; }) == Refusal{Field::media, WhyRefused::malformed});
     const MediaRun overlap[] = {{"a", 0, 2, 0}, {"b", 1, 1, 0}};
-    CHECK(refused([&](auto& c) { c.media = overlap; }) == Refusal{Field::media, Why::malformed});
+    CHECK(refused([&](auto& c) { c.media = overlap; }) == Refusal{Field::media, WhyRefused::malformed});
     const MediaRun nameless[] = {{"", 0, 2, 0}};
-    CHECK(refused([&](auto& c) { c.media = nameless; }) == Refusal{Field::media, Why::empty});
+    CHECK(refused([&](auto& c) { c.media = nameless; }) == Refusal{Field::media, WhyRefused::empty});
 }
 
 // Each record is one public report: two caches that must not be exchanged, and a key that could not tell.
@@ -301,7 +301,7 @@ TEST_CASE("public collisions are found") {
         CHECK(latent == wider);
         FormatIdentity hybrid = format;
         hybrid.caches = compose(repeat(7, Mla{512, 64}), repeat(20, Kda{.heads = 32, .head_dim = 128})).value();
-        CHECK(fold_tensor_ranks(hybrid) == Refusal{Field::tp, Why::cannot_fold});
+        CHECK(fold_tensor_ranks(hybrid) == Refusal{Field::tp, WhyRefused::cannot_fold});
         CHECK(hybrid.tp_rank == StatedNumber{3u});
     }
     SECTION("sglang#37175, LMCache#1770: layers are global numbers") {
@@ -349,14 +349,14 @@ TEST_CASE("literal keys") {
     CHECK(mooncake_key(id, hash, "prod").text ==
           "prod@deepseek-ai/DeepSeek-V3@tp_rank:3@pcp0@dcp0@pp_rank:0@group:0@00abff");
     salted.salt = "a@b";
-    CHECK(lmcache_object_key(id, salted, hash).refusal == Refusal{Field::salt, Why::separator});
+    CHECK(lmcache_object_key(id, salted, hash).refusal == Refusal{Field::salt, WhyRefused::separator});
     FormatIdentity at = id;
     at.model = "a@b";
-    CHECK(lmcache_key(at, hash).refusal == Refusal{Field::model, Why::separator});
-    CHECK(mooncake_key(at, hash).refusal == Refusal{Field::model, Why::separator});
+    CHECK(lmcache_key(at, hash).refusal == Refusal{Field::model, WhyRefused::separator});
+    CHECK(mooncake_key(at, hash).refusal == Refusal{Field::model, WhyRefused::separator});
     FormatIdentity many = id;
     many.tp = 256u;
-    CHECK(lmcache_object_key(many, chunk_sample(tokens), hash).refusal == Refusal{Field::tp_rank, Why::rank_out_of_range});
+    CHECK(lmcache_object_key(many, chunk_sample(tokens), hash).refusal == Refusal{Field::tp_rank, WhyRefused::rank_out_of_range});
 }
 
 TEST_CASE("block hashes digest canonical CBOR") {

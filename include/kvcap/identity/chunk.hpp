@@ -48,7 +48,7 @@ constexpr bool same_items(std::span<const T> a, std::span<const T> b) noexcept {
 constexpr Refusal refusal_of(const ChunkIdentity& chunk) noexcept {
     const auto stated = [](Field field, const StatedText& fact) noexcept -> Refusal {
         const bool empty = fact.has_value() && fact.value.empty();
-        return {field, fact.said == Said::nothing ? Why::unstated : empty ? Why::empty : Why::fine};
+        return {field, fact.said == Said::nothing ? WhyRefused::unstated : empty ? WhyRefused::empty : WhyRefused::fine};
     };
     const Refusal texts[] = {stated(Field::parent, chunk.parent), stated(Field::adapter, chunk.adapter),
                              stated(Field::adapter_version, chunk.adapter_version), stated(Field::salt, chunk.salt),
@@ -59,17 +59,17 @@ constexpr Refusal refusal_of(const ChunkIdentity& chunk) noexcept {
         }
     }
     if (chunk.adapter.said != chunk.adapter_version.said) {
-        return {Field::adapter_version, Why::both_or_neither};
+        return {Field::adapter_version, WhyRefused::both_or_neither};
     }
     if (chunk.tokens.empty()) {
-        return {Field::tokens, Why::empty};
+        return {Field::tokens, WhyRefused::empty};
     }
     u64 free_from = 0;
     for (const MediaRun& run : chunk.media) {
         const bool inside = run.at >= free_from && run.length > 0 && run.length <= chunk.tokens.size() &&
                             run.at <= chunk.tokens.size() - run.length;
         if (run.hash.empty() || !inside) {
-            return {Field::media, run.hash.empty() ? Why::empty : Why::malformed};
+            return {Field::media, run.hash.empty() ? WhyRefused::empty : WhyRefused::malformed};
         }
         free_from = run.at + run.length;
     }

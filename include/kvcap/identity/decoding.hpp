@@ -20,17 +20,17 @@ namespace encoding {
 struct Reader {
     std::string_view bytes;
     u64 at = 0;
-    Why why = Why::fine;
+    WhyRefused why = WhyRefused::fine;
 
-    constexpr void fail(Why reason) noexcept { why = why == Why::fine ? reason : why; }
+    constexpr void fail(WhyRefused reason) noexcept { why = why == WhyRefused::fine ? reason : why; }
     constexpr u8 byte() noexcept {
         if (at >= bytes.size()) {
-            fail(Why::truncated);
+            fail(WhyRefused::truncated);
             return 0;
         }
         return static_cast<u8>(bytes[at++]);
     }
-    constexpr void expect(u8 wanted, Why otherwise) noexcept {
+    constexpr void expect(u8 wanted, WhyRefused otherwise) noexcept {
         if (byte() != wanted) {
             fail(otherwise);
         }
@@ -46,7 +46,7 @@ struct Reader {
     constexpr u64 number_to(u64 most) noexcept {
         const u64 value = number();
         if (value > most) {
-            fail(Why::malformed);
+            fail(WhyRefused::malformed);
             return 0;
         }
         return value;
@@ -54,7 +54,7 @@ struct Reader {
     constexpr std::string_view text() noexcept {
         const u64 length = number();
         if (length > bytes.size() - at) {
-            fail(Why::truncated);
+            fail(WhyRefused::truncated);
             return {};
         }
         const std::string_view value = bytes.substr(at, length);
@@ -99,8 +99,8 @@ constexpr void read(Reader& from, ModelSpec& model) noexcept {
         cache.layer = static_cast<u16>(from.number_to(0xffff));
         cache.form = static_cast<u16>(from.number_to(model.forms.size() == 0 ? 0 : model.forms.size() - 1));
     }
-    if (from.why == Why::fine && model.forms.empty()) {
-        from.fail(Why::malformed);
+    if (from.why == WhyRefused::fine && model.forms.empty()) {
+        from.fail(WhyRefused::malformed);
     }
 }
 
@@ -110,33 +110,33 @@ constexpr DecodedIdentity decode(std::string_view bytes) noexcept {
     DecodedIdentity decoded{};
     encoding::Reader from{.bytes = bytes};
     const auto stop = [&](Field field) noexcept {
-        if (!decoded.refusal && from.why != Why::fine) {
+        if (!decoded.refusal && from.why != WhyRefused::fine) {
             decoded.refusal = {field, from.why};
         }
     };
     for (const char c : std::string_view{"kvcapF"}) {
-        from.expect(static_cast<u8>(c), Why::malformed);
+        from.expect(static_cast<u8>(c), WhyRefused::malformed);
     }
-    from.expect(encoding_version, Why::unknown_version);
+    from.expect(encoding_version, WhyRefused::unknown_version);
     stop(Field::count);
     each_format_field([&](Field field, auto member) noexcept {
         if (decoded.refusal) {
             return;
         }
-        from.expect(static_cast<u8>(field), Why::malformed);
+        from.expect(static_cast<u8>(field), WhyRefused::malformed);
         auto& fact = decoded.identity.*member;
         const u8 said = from.byte();
         if (said > 1) {
-            from.fail(Why::malformed);
+            from.fail(WhyRefused::malformed);
         }
         fact.said = said == 1 ? Said::value : Said::none;
-        if (said == 1 && from.why == Why::fine) {
+        if (said == 1 && from.why == WhyRefused::fine) {
             read(from, fact.value);
         }
         stop(field);
     });
     if (!decoded.refusal && from.at != bytes.size()) {
-        decoded.refusal = {Field::count, Why::trailing};
+        decoded.refusal = {Field::count, WhyRefused::trailing};
     }
     if (!decoded.refusal) {
         decoded.refusal = refusal_of(decoded.identity);

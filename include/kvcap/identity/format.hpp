@@ -70,7 +70,7 @@ constexpr void each_format_field(auto&& visit) {
     visit(F::cp_interleave, &I::cp_interleave), visit(F::group, &I::group), visit(F::caches, &I::caches);
 }
 
-enum class Why : u8 {
+enum class WhyRefused : u8 {
     fine,
     unstated,          // neither a value nor `none`
     not_none,          // this fact cannot be `none`
@@ -86,11 +86,11 @@ enum class Why : u8 {
     cannot_fold,       // the bytes differ between tensor-parallel ranks
 };
 
-/// Why an identity is not one, and at which field.
+/// WhyRefused an identity is not one, and at which field.
 struct Refusal {
     Field field = Field::count;
-    Why why = Why::fine;
-    constexpr explicit operator bool() const noexcept { return why != Why::fine; }
+    WhyRefused why = WhyRefused::fine;
+    constexpr explicit operator bool() const noexcept { return why != WhyRefused::fine; }
     friend constexpr bool operator==(const Refusal&, const Refusal&) = default;
 };
 
@@ -113,46 +113,46 @@ constexpr bool may_be_zero(Field field) noexcept {
 }
 
 template <class T>
-constexpr Why wrong_with(Field field, const Stated<T>& fact) noexcept {
+constexpr WhyRefused wrong_with(Field field, const Stated<T>& fact) noexcept {
     if (fact.said != Said::value) {
-        return fact.said == Said::nothing ? Why::unstated : may_be_none(field) ? Why::fine : Why::not_none;
+        return fact.said == Said::nothing ? WhyRefused::unstated : may_be_none(field) ? WhyRefused::fine : WhyRefused::not_none;
     }
     if constexpr (std::same_as<T, u64>) {
-        return fact.value == 0 && !may_be_zero(field) ? Why::empty : Why::fine;
+        return fact.value == 0 && !may_be_zero(field) ? WhyRefused::empty : WhyRefused::fine;
     } else if constexpr (std::same_as<T, ModelSpec>) {
-        return fact.value.caches.empty() ? Why::empty : Why::fine;
+        return fact.value.caches.empty() ? WhyRefused::empty : WhyRefused::fine;
     } else {
-        return fact.value.empty() ? Why::empty : Why::fine;
+        return fact.value.empty() ? WhyRefused::empty : WhyRefused::fine;
     }
 }
 
 /// The first thing that keeps `id` from being complete and consistent.
 constexpr Refusal refusal_of(const FormatIdentity& id) noexcept {
     Refusal first{};
-    const auto note = [&](Field field, Why why) noexcept {
-        if (!first && why != Why::fine) {
+    const auto note = [&](Field field, WhyRefused why) noexcept {
+        if (!first && why != WhyRefused::fine) {
             first = {field, why};
         }
     };
     each_format_field([&](Field field, auto member) noexcept { note(field, wrong_with(field, id.*member)); });
     const auto partners = [&](const StatedText& a, const StatedText& b, Field second) noexcept {
-        note(second, a.said == b.said ? Why::fine : Why::both_or_neither);
+        note(second, a.said == b.said ? WhyRefused::fine : WhyRefused::both_or_neither);
     };
     partners(id.token_drop_algorithm, id.token_drop_policy, Field::token_drop_policy);
     partners(id.quant_scheme, id.scale_granularity, Field::scale_granularity);
     note(Field::state_layout,
-         id.conv_dtype.has_value() && !id.state_layout.has_value() ? Why::both_or_neither : Why::fine);
+         id.conv_dtype.has_value() && !id.state_layout.has_value() ? WhyRefused::both_or_neither : WhyRefused::fine);
     const auto rank = [&](const StatedNumber& r, const StatedNumber& of, Field field) noexcept {
-        note(field, r.value < of.value ? Why::fine : Why::rank_out_of_range);
+        note(field, r.value < of.value ? WhyRefused::fine : WhyRefused::rank_out_of_range);
     };
     rank(id.tp_rank, id.tp, Field::tp_rank);
     rank(id.pp_rank, id.pp, Field::pp_rank);
     rank(id.pcp_rank, id.pcp, Field::pcp_rank);
     rank(id.dcp_rank, id.dcp, Field::dcp_rank);
     if (!first) {
-        note(Field::chunk_tokens, id.chunk_tokens.value % id.page_tokens.value == 0 ? Why::fine : Why::not_a_multiple);
+        note(Field::chunk_tokens, id.chunk_tokens.value % id.page_tokens.value == 0 ? WhyRefused::fine : WhyRefused::not_a_multiple);
         note(Field::page_tokens,
-             id.page_tokens.value % id.kernel_block_tokens.value == 0 ? Why::fine : Why::not_a_multiple);
+             id.page_tokens.value % id.kernel_block_tokens.value == 0 ? WhyRefused::fine : WhyRefused::not_a_multiple);
     }
     return first;
 }
@@ -185,7 +185,7 @@ constexpr Refusal fold_tensor_ranks(FormatIdentity& id) noexcept {
     for (const LayerForm& form : id.caches.value.forms) {
         for (const Stream& stream : form.streams) {
             if (stream.split != Split::replicated) {
-                return {Field::tp, Why::cannot_fold};
+                return {Field::tp, WhyRefused::cannot_fold};
             }
         }
     }

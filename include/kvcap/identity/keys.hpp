@@ -194,7 +194,7 @@ struct KeyText {
 
 constexpr Refusal refuse_any_of(std::string_view forbidden, Field field, const StatedText& fact) noexcept {
     const bool found = fact.has_value() && fact.value.find_first_of(forbidden) != std::string_view::npos;
-    return {field, found ? Why::separator : Why::fine};
+    return {field, found ? WhyRefused::separator : WhyRefused::fine};
 }
 
 /// LMCache in process: model@world@worker@hash@dtype. Its dtype for every fp8 cache is uint8.
@@ -220,13 +220,13 @@ inline KeyText lmcache_object_key(const FormatIdentity& id, const ChunkIdentity&
         return {{}, refusal};
     }
     if (chunk.salt.value.size() > 128) {
-        return {{}, {Field::salt, Why::malformed}};
+        return {{}, {Field::salt, WhyRefused::malformed}};
     }
     const u64 world = id.tp.value * id.pp.value;
     const u64 worker = id.pp_rank.value * id.tp.value + id.tp_rank.value;
     const Result<u32> rank = lmcache_kv_rank(world, worker, world, worker);
     if (!rank) {
-        return {{}, {Field::tp_rank, Why::rank_out_of_range}};
+        return {{}, {Field::tp_rank, WhyRefused::rank_out_of_range}};
     }
     const u32 group = static_cast<u32>(id.group.value);
     const std::string padded = hex32(group);
