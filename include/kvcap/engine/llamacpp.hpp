@@ -5,11 +5,14 @@
 
 #include <kvcap/engine/llamacpp/arch.hpp>
 #include <kvcap/engine/llamacpp/card.hpp>
+#include <kvcap/engine/llamacpp/engine.hpp>
+#include <kvcap/engine/llamacpp/from_spec.hpp>
 #include <kvcap/engine/llamacpp/layout.hpp>
 #include <kvcap/engine/llamacpp/log.hpp>
 #include <kvcap/engine/llamacpp/options.hpp>
 #include <kvcap/engine/llamacpp/refusal.hpp>
 #include <kvcap/engine/llamacpp/rows.hpp>
 #include <kvcap/engine/llamacpp/sequence_state.hpp>
+#include <kvcap/engine/llamacpp/server.hpp>
 #include <kvcap/engine/llamacpp/split.hpp>
 #include <kvcap/engine/llamacpp/types.hpp>

@@ -221,6 +221,45 @@ void check_error(Report& report, const StrictObject& want, const Diagnosed<Card>
     want.done("expected");
 }
 
+/// Why the engine-neutral model cannot give the same bytes, or null.
+const char* beyond_the_model(const Card& card, const Layout& layout) {
+    if (layout.options.context == Context::mtp) {
+        return "draft blocks are a model of their own";
+    }
+    if (layout.resolved.n_rs_seq != 0) {
+        return "rollback rows are an architecture's feature";
+    }
+    if (card.state.p != 0) {
+        return "history rows make blocks of one kind differ";
+    }
+    for (const Block& block : card.blocks) {
+        if (!layout.resolved.flash_attn && block.attention && block.kv_heads == 0) {
+            return "blocks without heads keep padded values when these are transposed";
+        }
+    }
+    return card.arch().family == Family::dsv4 && card.nextn != 0 ? "the draft block is in the window cache" : nullptr;
+}
+
+/// The neutral model of the same file must lead to the same bytes.
+void check_neutral_model(Report& report, const ModelSpec& spec, const Card& card, const Layout& layout) {
+    if (beyond_the_model(card, layout) != nullptr) {
+        return;
+    }
+    Options options = layout.options;
+    options.n_ctx = options.n_ctx == 0 ? card.context : options.n_ctx;
+    options.split_mode = SplitMode::layer;
+    if (card.arch().family == Family::none) {
+        report.equal("neutral model", 0, spec.caches.size());
+        return;
+    }
+    Card read = card_from(spec).value_or({});
+    read.causal = card.causal;
+    const Result<Layout> made = kvcap::llamacpp::layout(read, options);
+    const Result<BlockBytes> bytes = made ? total_bytes(read, *made) : Result<BlockBytes>{made.error()};
+    const u64 want = total_bytes(card, layout).value().total();
+    report.equal("neutral model", want, bytes ? Json(bytes->total()) : Json("refused"));
+}
+
 u32 weight_block_of(const StrictObject& one) {
     const std::string name = one.get<std::string>("attn_output_weight_type", "f32");
     const GgmlType* type = ggml_type(name.data(), name.size());
@@ -237,7 +276,8 @@ void check_case(Report& report, const Json& json) {
     for (const char* key : {"id", "model", "note", "arch"}) {
         one.ignore(key);
     }
-    const Diagnosed<Card> card = llamacpp_card(one.at("metadata"), one.get<bool>("nextn_tensors_present", false));
+    const auto read = llamacpp_model(one.at("metadata"), one.get<bool>("nextn_tensors_present", false));
+    const Diagnosed<Card> card = read ? Diagnosed<Card>{read->card} : Diagnosed<Card>{*read.error};
     const Options options = llamacpp_options(flags);
     const Devices devices = devices_of(one, flags);
     const std::string family = one.get<std::string>("family");
@@ -270,6 +310,7 @@ void check_case(Report& report, const Json& json) {
     if (want.has("can_shift")) {
         report.equal("can_shift", want.at("can_shift"), made->can_shift);
     }
+    check_neutral_model(report, read->model.spec, *card, *made);
     const bool allocated = family == "allocated" || family == "sequence_state";
     compare_list(report, "printed", want.at("printed"),
                  printed_json(*card, *made, devices, weight_block, allocated));

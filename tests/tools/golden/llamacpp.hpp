@@ -11,6 +11,7 @@
 namespace golden {
 
 /// A model as it is read: from a GGUF file that is written from the metadata.
+kvcap::Diagnosed<kvcap::gguf::GgufModel> llamacpp_model(const Json& metadata, bool nextn_tensors);
 kvcap::Diagnosed<kvcap::llamacpp::Card> llamacpp_card(const Json& metadata, bool nextn_tensors);
 
 /// The library's options of a `flags` object; reads every key.

@@ -7,7 +7,7 @@ namespace golden {
 using namespace kvcap;
 using namespace kvcap::llamacpp;
 
-Diagnosed<Card> llamacpp_card(const Json& metadata, bool nextn_tensors) {
+Diagnosed<gguf::GgufModel> llamacpp_model(const Json& metadata, bool nextn_tensors) {
     GgufWriter writer;
     writer.add_all(metadata);
     if (nextn_tensors) {
@@ -20,7 +20,12 @@ Diagnosed<Card> llamacpp_card(const Json& metadata, bool nextn_tensors) {
     if (!header) {
         return *header.error;
     }
-    return gguf::read_card(*header);
+    return gguf::read_model(*header);
+}
+
+Diagnosed<Card> llamacpp_card(const Json& metadata, bool nextn_tensors) {
+    const auto read = llamacpp_model(metadata, nextn_tensors);
+    return read ? Diagnosed<Card>{read->card} : Diagnosed<Card>{*read.error};
 }
 
 namespace {

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// What would llama.cpp make of a model that did not come from a GGUF file? Its forms as a card: keys and values, one
+// latent row, index keys, and state rows. Cross attention is not kept by the engine and is left out.
+#pragma once
+
+#include <kvcap/engine/llamacpp/card.hpp>
+#include <kvcap/model.hpp>
+
+namespace kvcap::inline v1::llamacpp {
+
+constexpr u16 rule_named(const char* name) noexcept {
+    u64 size = 0;
+    while (name[size] != '\0') {
+        ++size;
+    }
+    return arch_index(name, size);
+}
+
+/// What the caches of a model have in common, and what each block has.
+struct SpecReader {
+    Card card{};
+    bool attention = false;
+    bool states = false;
+    bool compressed = false;
+    Error error{};
+
+    constexpr void fail(u32 layer, Errc code) noexcept {
+        if (error.code == Errc::ok) {
+            error = {.code = code, .layer = layer};
+        }
+    }
+    constexpr void set_window(u32 layer, const Retention& retention) noexcept {
+        const WindowType type = retention.keep == Keep::chunk ? WindowType::chunked : WindowType::standard;
+        const u32 span = static_cast<u32>(smaller(retention.span.value, ~u32{0}));
+        if (card.window_type != WindowType::none && (card.window != span || card.window_type != type)) {
+            return fail(layer, Errc::unsupported);
+        }
+        card.window = span;
+        card.window_type = type;
+        card.blocks[layer].window = true;
+    }
+    /// The engine keeps everything or one window; anything else has no rule.
+    constexpr void set_retention(u32 layer, const Retention& retention) noexcept {
+        if (retention.keep == Keep::window || retention.keep == Keep::chunk) {
+            set_window(layer, retention);
+        } else if (retention.keep != Keep::everything || retention.source != Source::decoder) {
+            fail(layer, Errc::unsupported);
+        }
+    }
+    constexpr void add_attention(u32 layer, const LayerForm& form) noexcept {
+        Block& block = card.blocks[layer];
+        attention = block.attention = true;
+        for (const Stream& stream : form.streams) {
+            if (stream.role == Role::value) {
+                block.value = stream.width;
+            } else {
+                block.key = stream.width;
+                block.kv_heads = stream.heads;
+            }
+        }
+        set_retention(layer, form.retention);
+    }
+    constexpr void add_latent(u32 layer, const LayerForm& form) noexcept {
+        Block& block = card.blocks[layer];
+        if (form.retention.stride > 1) {
+            block.ratio = static_cast<u16>(form.retention.stride);
+            compressed = true;
+            return;
+        }
+        attention = block.attention = card.latent = true;
+        block.kv_heads = 1;
+        block.key = block.value = 0;
+        for (const Stream& stream : form.streams) {
+            block.key += stream.width * stream.heads;
+        }
+        set_retention(layer, form.retention);
+    }
+    constexpr void add_state(u32 layer, const LayerForm& form) noexcept {
+        StateRows rows{};
+        for (const Stream& stream : form.streams) {
+            (stream.role == Role::conv ? rows.r : rows.s) += stream.elements();
+        }
+        if (states && !(rows == card.state)) {
+            return fail(layer, Errc::unsupported);
+        }
+        card.state = rows;
+        states = card.blocks[layer].state = true;
+    }
+    constexpr void add(u32 layer, const LayerForm& form) noexcept {
+        if (form.retention.source == Source::encoder || form.kind == Kind::compressor ||
+            form.retention.keep == Keep::once || form.streams.empty()) {
+            return;
+        }
+        const Role role = form.streams[0].role;
+        if (role == Role::state || role == Role::conv) {
+            add_state(layer, form);
+        } else if (role == Role::index) {
+            card.indexed = card.blocks[layer].index = true;
+            card.index_width = form.streams[0].heads * form.streams[0].width;
+        } else if (role == Role::latent || role == Role::rope) {
+            add_latent(layer, form);
+        } else {
+            add_attention(layer, form);
+        }
+    }
+    constexpr u16 rule() const noexcept {
+        if (compressed) {
+            return rule_named("deepseek4");
+        }
+        if (states) {
+            return rule_named(attention ? "jamba" : "mamba");
+        }
+        return rule_named(!card.indexed ? "llama" : card.latent ? "deepseek32" : "minimax-m3");
+    }
+};
+
+/// Errors: a model that the engine has no memory for (several window sizes, several state shapes ...).
+constexpr Result<Card> card_from(const ModelSpec& model) noexcept {
+    SpecReader reader{};
+    if (model.layers > max_blocks) {
+        return Error{.code = Errc::capacity, .got = model.layers, .want = max_blocks};
+    }
+    reader.card.layers = model.layers;
+    reader.card.blocks.count = model.layers;
+    for (u32 i = 0; i < model.layers; ++i) {
+        reader.card.blocks[i] = {.heads = model.query_heads, .owner = static_cast<u16>(i), .attention = false};
+    }
+    for (const Cache& cache : model.caches) {
+        if (cache.layer < model.layers) {
+            reader.add(cache.layer, model.form_of(cache));
+        }
+    }
+    Card& card = reader.card;
+    if (reader.error.code != Errc::ok) {
+        return reader.error;
+    }
+    card.rule = reader.rule();
+    if (reader.compressed) {
+        card.latent = false;
+    }
+    if (card.indexed && card.arch().family == Family::msa) {
+        for (const Block& block : card.blocks) {
+            card.index_value = block.value != 0 ? block.value : card.index_value;
+        }
+    }
+    return card;
+}
+
+}  // namespace kvcap::inline v1::llamacpp
