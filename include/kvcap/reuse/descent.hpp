@@ -17,7 +17,7 @@ struct Without {
     constexpr bool has(u32 group) const noexcept { return group == first || group == second; }
 };
 
-inline constexpr u32 patience = 12;
+inline constexpr u32 patience = 4;
 
 /// The floor of one group where boundaries are page numbers.
 template <PageSource S>
@@ -61,23 +61,27 @@ constexpr u64 page_step(const Group<S>& group, u64 at) noexcept {
 template <PageSource S>
 constexpr u64 scan_tiles(const Group<S>* groups, u32 count, u64 at, Without without) noexcept {
     TileRule rules[most_groups];
-    for (u32 g = 0; g < count; ++g) {
-        rules[g] = tile_rule(groups[g].rule);
-    }
-    for (u64 word = (at - 1) / tile_pages * tile_words;; word -= tile_words) {
-        Tile common = full_tile();
-        common.cut(smaller(at - 64 * word, tile_pages));
-        bool any = true;
-        for (u32 pass = 0; pass < 2; ++pass) {
-            for (u32 g = 0; g < count && any; ++g) {
-                if ((rules[g].needs == Needs::snapshot) == (pass == 0) && !without.has(g)) {
-                    common &= accepted(rules[g], groups[g].pages, word);
-                    any = common.any();
-                }
+    u32 order[most_groups];  // snapshots first: they leave least
+    u32 tails = 0;
+    for (u32 pass = 0; pass < 2; ++pass) {
+        for (u32 g = 0; g < count; ++g) {
+            const Needs needs = groups[g].rule.needs;
+            const bool tail = needs == Needs::window || needs == Needs::chunk;
+            if ((pass == 0 ? needs == Needs::snapshot : tail) && !without.has(g)) {
+                order[tails] = g;
+                rules[tails++] = tile_rule(groups[g].rule);
             }
         }
-        if (any) {
-            return 64 * word + common.top();
+    }
+    for (u64 word = (at - 1) / tile_pages * tile_words;; word -= tile_words) {
+        Tile common = low_tile(smaller(at - 64 * word, tile_pages));
+        bool left = true;
+        for (u32 i = 0; i < tails && left; ++i) {
+            common = common & accepted(rules[i], groups[order[i]].pages, word);
+            left = any(common);
+        }
+        if (left) {
+            return 64 * word + top(common);
         }
         if (word == 0) {
             return 0;
@@ -111,22 +115,46 @@ constexpr u64 common_page_floor(const Group<S>* groups, u32 count, u64 at, Witho
     return at;
 }
 
-/// The greatest boundary not above `at` that every group accepts, but for those left out. pre: fault() finds none
+/// One set of groups, asked more than once. pre: fault() finds none
+template <PageSource S>
+struct Descent {
+    const Group<S>* groups;
+    u32 count;
+    Grid grid;
+    bool paged;
+
+    constexpr Descent(const Group<S>* all, u32 how_many, const Grid& boundaries) noexcept
+        : groups{all}, count{how_many}, grid{boundaries}, paged{one_page_size(all, how_many, boundaries)} {}
+
+    /// The greatest boundary not above `at` that every group accepts, but for those left out.
+    constexpr u64 floor(u64 at, Without without = {}) const noexcept {
+        if (paged) {
+            return common_page_floor(groups, count, pages_below(at, grid.unit), without) * grid.unit;
+        }
+        at = grid.down(at);
+        for (u32 g = 0; g < count; ++g) {
+            at = without.has(g) ? at : bound(groups[g], at, grid);
+        }
+        for (u32 g = 0, agreed = 0; agreed < count && at > 0; g = g + 1 == count ? 0 : g + 1) {
+            const u64 next = without.has(g) ? at : tail_floor(groups[g], at, grid);
+            agreed = next == at ? agreed + 1 : 1;
+            at = next;
+        }
+        return at;
+    }
+    /// The same for one group only.
+    constexpr u64 alone(u32 g, u64 at) const noexcept {
+        if (paged) {
+            return common_page_floor(groups + g, 1, pages_below(at, grid.unit)) * grid.unit;
+        }
+        return kvcap::floor(groups[g], at, grid);
+    }
+};
+
+/// pre: fault() finds none
 template <PageSource S>
 constexpr u64 common_floor(const Group<S>* groups, u32 count, u64 at, const Grid& grid, Without without = {}) noexcept {
-    if (one_page_size(groups, count, grid)) {
-        return common_page_floor(groups, count, pages_below(at, grid.unit), without) * grid.unit;
-    }
-    at = grid.down(at);
-    for (u32 g = 0; g < count; ++g) {
-        at = without.has(g) ? at : bound(groups[g], at, grid);
-    }
-    for (u32 g = 0, agreed = 0; agreed < count && at > 0; g = g + 1 == count ? 0 : g + 1) {
-        const u64 next = without.has(g) ? at : tail_floor(groups[g], at, grid);
-        agreed = next == at ? agreed + 1 : 0;
-        at = next;
-    }
-    return at;
+    return Descent<S>{groups, count, grid}.floor(at, without);
 }
 
 /// How many tokens of this prompt can be skipped. pre: fault() finds none

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <kvcap/inplace.hpp>
-#include <kvcap/reuse/descent.hpp>
+#include <kvcap/reuse/needed.hpp>
 
 namespace kvcap::inline v1 {
 
@@ -75,118 +75,77 @@ constexpr Reason refusal(const Group<S>& group, u32 index, u64 at, const Grid& g
     return reason;
 }
 
-/// alone and without by one pass of tiles from the right, until the common boundary is met: it is the smallest.
-template <PageSource S>
-constexpr void explain_tiles(const Group<S>* groups, u32 count, u64 limit, u64 (&alone)[most_groups],
-                             u64 (&without)[most_groups]) noexcept {
-    TileRule rules[most_groups];
-    u64 most[most_groups];
-    Tile after[most_groups + 1];
-    for (u32 g = 0; g < count; ++g) {
-        rules[g] = tile_rule(groups[g].rule);
-        const u64 page = groups[g].rule.page;
-        most[g] = pages_below(bound(groups[g], limit * page, {.unit = page}), page);
-        alone[g] = without[g] = 0;
+/// Whether a group that accepts a boundary accepts all below it.
+constexpr bool closed_below(const Rule& rule) noexcept {
+    return rule.needs == Needs::everything || rule.needs == Needs::whole || rule.needs == Needs::nothing;
+}
+
+/// An upper bound of the common floor of all groups but these two: the least of what each allows alone.
+constexpr u64 least_alone(const Inplace<u64, most_groups>& alone, Without without, u64 limit) noexcept {
+    for (u32 g = 0; g < alone.size(); ++g) {
+        limit = without.has(g) ? limit : smaller(limit, alone[g]);
     }
-    for (u64 word = limit == 0 ? 0 : (limit - 1) / tile_pages * tile_words; limit != 0; word -= tile_words) {
-        const u64 first = 64 * word;
-        after[count] = full_tile();
-        after[count].cut(smaller(limit - first, tile_pages));
-        Tile own[most_groups];
-        for (u32 g = count; g-- > 0;) {
-            own[g] = accepted(rules[g], groups[g].pages, word);
-            own[g].cut(most[g] > first ? smaller(most[g] - first, tile_pages) : 0);
-            after[g] = after[g + 1];
-            after[g] &= own[g];
+    return limit;
+}
+
+template <PageSource S>
+constexpr void limiting_groups(const Descent<S>& descent, const Ask& ask, Explanation& known) noexcept {
+    known.reason.refused = known.tokens;
+    const auto consider = [&](u64 tokens, u32 g, u32 h) noexcept {
+        if (tokens > known.reason.refused) {
+            known.reason.refused = tokens;
+            known.limiting.count = g == h ? 1 : 2;
+            known.limiting[0] = g;
+            known.limiting[1] = h;
         }
-        Tile before = after[count];
-        for (u32 g = 0; g < count; ++g) {
-            Tile others = before;
-            others &= after[g + 1];
-            before &= own[g];
-            own[g] &= after[count];
-            alone[g] = alone[g] == 0 && own[g].any() ? first + own[g].top() : alone[g];
-            without[g] = without[g] == 0 && others.any() ? first + others.top() : without[g];
-        }
-        if (word == 0 || after[0].any()) {
-            return;
+    };
+    for (u32 g = 0; g < descent.count; ++g) {
+        consider(known.without[g], g, g);
+    }
+    const bool pairs = known.limiting.empty() && known.tokens != ask.grid.down(ask.limit);
+    for (u32 g = 0; g < descent.count && pairs; ++g) {
+        for (u32 h = g + 1; h < descent.count; ++h) {
+            const u64 from = least_alone(known.alone, {g, h}, ask.limit);
+            consider(from <= known.reason.refused ? from : descent.floor(from, {g, h}), g, h);
         }
     }
 }
 
+/// pre: limiting_groups() was asked; reason.refused is what they bar
 template <PageSource S>
-constexpr Inplace<u32, 2> limiting_groups(const Group<S>* groups, u32 count, const Ask& ask,
-                                          const Explanation& known) noexcept {
-    Inplace<u32, 2> limiting{};
-    u64 most = known.tokens;
-    for (u32 g = 0; g < count; ++g) {
-        if (known.without[g] > most) {
-            most = known.without[g];
-            limiting.count = 1;
-            limiting[0] = g;
-        }
-    }
-    const bool all = known.tokens == ask.grid.down(ask.limit);
-    for (u32 g = 0; g < count && !all && limiting.size() != 1; ++g) {
-        for (u32 h = g + 1; h < count; ++h) {
-            const u64 tokens = common_floor(groups, count, ask.limit, ask.grid, {g, h});
-            if (tokens > most) {
-                most = tokens;
-                limiting.count = 2;
-                limiting[0] = g;
-                limiting[1] = h;
-            }
-        }
-    }
-    return limiting;
-}
-
-template <PageSource S>
-constexpr Reason reason_of(const Group<S>* groups, u32 count, const Ask& ask, const Explanation& known) noexcept {
+constexpr Reason reason_of(const Descent<S>& descent, const Ask& ask, const Explanation& known) noexcept {
     const u64 all = ask.grid.down(ask.limit);
     if (known.tokens == all) {
         const u64 more = ask.grid.down(ask.prompt);
-        const bool cut = more > all && ask.limit + 1 == ask.prompt &&
-                         common_floor(groups, count, more, ask.grid) == more;
-        return {.why = cut                  ? Why::last_token
-                       : all != ask.limit   ? Why::alignment
-                                            : Why::limit,
-                .refused = cut ? more : ask.limit};
+        const bool cut = more > all && ask.limit + 1 == ask.prompt && descent.floor(more) == more;
+        const Why why = cut ? Why::last_token : all != ask.limit ? Why::alignment : Why::limit;
+        return {.why = why, .refused = cut ? more : ask.limit};
     }
-    if (known.limiting.empty()) {
-        return {.why = Why::several, .refused = all};
-    }
-    const Without without{known.limiting[0], known.limiting.size() == 2 ? known.limiting[1] : no_group};
-    const u64 refused = common_floor(groups, count, ask.limit, ask.grid, without);
     for (const u32 g : known.limiting) {
-        if (floor(groups[g], refused, ask.grid) != refused) {
-            return refusal(groups[g], g, refused, ask.grid);
+        if (!accepts(descent.groups[g], known.reason.refused, ask.grid)) {
+            return refusal(descent.groups[g], g, known.reason.refused, ask.grid);
         }
     }
-    return {.why = Why::several, .refused = refused};
+    return {.why = Why::several, .refused = all};
 }
 
 /// pre: fault() finds none
 template <PageSource S>
 constexpr Explanation explain(const Group<S>* groups, u32 count, const Ask& ask) noexcept {
+    const Descent<S> descent{groups, count, ask.grid};
     Explanation known{};
     known.alone.count = known.without.count = count;
-    if (one_page_size(groups, count, ask.grid)) {
-        const u64 unit = ask.grid.unit;
-        explain_tiles(groups, count, pages_below(ask.limit, unit), known.alone.items, known.without.items);
-        for (u32 g = 0; g < count; ++g) {
-            known.alone[g] *= unit;
-            known.without[g] *= unit;
-        }
-    } else {
-        for (u32 g = 0; g < count; ++g) {
-            known.alone[g] = floor(groups[g], ask.limit, ask.grid);
-            known.without[g] = common_floor(groups, count, ask.limit, ask.grid, {g});
-        }
+    for (u32 g = 0; g < count; ++g) {
+        known.alone[g] = descent.alone(g, ask.limit);
     }
-    known.tokens = reusable(groups, count, ask);
-    known.limiting = limiting_groups(groups, count, ask, known);
-    known.reason = reason_of(groups, count, ask, known);
+    known.tokens = descent.floor(least_alone(known.alone, {}, ask.grid.down(ask.limit)));
+    for (u32 g = 0; g < count; ++g) {
+        const u64 from = least_alone(known.alone, {g}, ask.grid.down(ask.limit));
+        const bool free = closed_below(groups[g].rule) && from <= known.alone[g];  // g refuses nothing there
+        known.without[g] = from == known.tokens || free ? known.tokens : descent.floor(from, {g});
+    }
+    limiting_groups(descent, ask, known);
+    known.reason = reason_of(descent, ask, known);
     return known;
 }
 

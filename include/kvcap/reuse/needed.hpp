@@ -41,6 +41,14 @@ constexpr PageRange needed(const Rule& rule, u64 at, const Grid& grid, u64 pages
     return {};
 }
 
+/// Whether the group accepts the boundary `at`.
+template <PageSource S>
+constexpr bool accepts(const Group<S>& group, u64 at, const Grid& grid) noexcept {
+    const PageRange range = needed(group.rule, at, grid, group.pages.count);
+    return !range.none && first_missing(group.pages, 0, range.sinks) >= range.sinks &&
+           first_missing(group.pages, range.first, range.end) >= range.end;
+}
+
 /// Calls visit(tokens) for every boundary up to the limit that all groups accept, from the greatest down, 0 left out.
 /// pre: fault() finds none
 template <PageSource S, class Visit>

@@ -12,42 +12,40 @@ inline constexpr u64 tile_pages = 64 * tile_words;
 
 struct Tile {
     u64 word[tile_words];
-
-    constexpr bool any() const noexcept {
-        u64 all = 0;
-        for (u64 k = 0; k < tile_words; ++k) {
-            all |= word[k];
-        }
-        return all != 0;
-    }
-    constexpr Tile& operator&=(const Tile& other) noexcept {
-        for (u64 k = 0; k < tile_words; ++k) {
-            word[k] &= other.word[k];
-        }
-        return *this;
-    }
-    /// Keeps the `n` lowest bits.
-    constexpr void cut(u64 n) noexcept {
-        for (u64 k = n / 64; k < tile_words; ++k) {
-            word[k] &= k == n / 64 ? low_bits(n % 64) : 0;
-        }
-    }
-    /// 1 + the highest set bit. pre: any()
-    constexpr u64 top() const noexcept {
-        u64 k = tile_words - 1;
-        while (word[k] == 0) {
-            --k;
-        }
-        return 64 * k + 64 - static_cast<u64>(std::countl_zero(word[k]));
-    }
 };
 
-constexpr Tile full_tile() noexcept {
+// By value and over a fixed count, so that compilers turn each loop into a few wide instructions.
+constexpr Tile operator&(Tile a, const Tile b) noexcept {
+    for (u64 k = 0; k < tile_words; ++k) {
+        a.word[k] &= b.word[k];
+    }
+    return a;
+}
+
+constexpr bool any(const Tile tile) noexcept {
+    u64 all = 0;
+    for (u64 k = 0; k < tile_words; ++k) {
+        all |= tile.word[k];
+    }
+    return all != 0;
+}
+
+/// The `n` lowest bits.
+constexpr Tile low_tile(u64 n) noexcept {
     Tile tile{};
     for (u64 k = 0; k < tile_words; ++k) {
-        tile.word[k] = ~u64{0};
+        tile.word[k] = n > 64 * k ? low_bits(n - 64 * k) : 0;
     }
     return tile;
+}
+
+/// 1 + the highest set bit. pre: any(tile)
+constexpr u64 top(const Tile& tile) noexcept {
+    u64 k = tile_words - 1;
+    while (tile.word[k] == 0) {
+        --k;
+    }
+    return 64 * k + 64 - static_cast<u64>(std::countl_zero(tile.word[k]));
 }
 
 /// A rule in pages: need of a window, length of a chunk. Tiles are asked for from right to left, and what one found is
@@ -76,19 +74,34 @@ constexpr Tile held_tile(const S& source, u64 word) noexcept {
     return tile;
 }
 
-/// Bit i stays when bits i - need + 1 .. i are set. before: the word below the tile. pre: 1 <= need <= 64
-constexpr void erode(Tile& tile, u64 before, u64 need) noexcept {
+/// Bit i stays when the `need` bits up to it are set. below: each word's lower neighbour, so that the words are
+/// independent of each other. pre: 1 <= need <= 64
+constexpr Tile eroded(Tile tile, Tile below, u64 need) noexcept {
     for (u64 done = 1; done < need;) {
         const u64 by = smaller(done, need - done);
-        Tile shifted{};
-        shifted.word[0] = tile.word[0] << by | before >> (64 - by);
-        for (u64 k = 1; k < tile_words; ++k) {
-            shifted.word[k] = tile.word[k] << by | tile.word[k - 1] >> (64 - by);
+        for (u64 k = 0; k < tile_words; ++k) {
+            tile.word[k] &= tile.word[k] << by | below.word[k] >> (64 - by);
         }
-        before &= before << by;
-        tile &= shifted;
+        for (u64 k = 0; k < tile_words; ++k) {
+            below.word[k] &= below.word[k] << by;
+        }
         done += by;
     }
+    return tile;
+}
+
+/// The lower neighbours of the words of a tile; below page 0 everything counts as held.
+template <PageSource S>
+constexpr Tile below_tile(const S& source, u64 word) noexcept {
+    if (word > 0) {
+        return held_tile(source, word - 1);
+    }
+    Tile below{};
+    below.word[0] = ~u64{0};
+    for (u64 k = 1; k < tile_words; ++k) {
+        below.word[k] = word_of(source, k - 1);
+    }
+    return below;
 }
 
 /// First bit of the word at page `base` whose window of `need` pages is clear below the word.
@@ -158,13 +171,13 @@ constexpr Tile accepted(TileRule& rule, const S& source, u64 word) noexcept {
         return held_tile(source, word);
     }
     if ((rule.needs != Needs::window && rule.needs != Needs::chunk) || rule.need == 0) {
-        return full_tile();
+        return low_tile(tile_pages);
     }
     Tile tile = held_tile(source, word);
     if (rule.needs == Needs::chunk) {
         accept_chunks(rule, source, word, tile);
     } else if (rule.need <= 64) {
-        erode(tile, word == 0 ? ~u64{0} : word_of(source, word - 1), rule.need);
+        return eroded(tile, below_tile(source, word), rule.need);
     } else {
         accept_wide(rule, source, word, tile);
     }
