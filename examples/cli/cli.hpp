@@ -70,12 +70,14 @@ struct Session {
 struct Output {
     bool json = false;
     bool csv = false;
-    std::string unit = "GiB";
+    std::string unit = "auto";
     std::string color = "auto";
 
     void add_to(CLI::App& verb, bool with_csv = true);
-    /// Checks the unit and decides on colours. Call first in the callback.
-    report::Unit begin(Session& session) const;
+    /// Decides on colours and refuses what does not go together. Call first in the callback.
+    void begin(Session& session) const;
+    /// The unit asked for; `auto`: GiB, or less where the largest amount on the screen is small.
+    report::Unit unit_for(Bytes largest_shown) const;
 };
 
 /// MODEL, and the formats in which its caches are stored.
@@ -106,13 +108,14 @@ struct ShardingOptions {
 
 /// --tokens LIST --batch N, and what a token list means for special layers.
 struct LengthOptions {
-    std::string tokens = "32k";
+    std::string tokens;
     std::string batch = "1";
     std::string decoded = "0";
     std::string encoder_tokens;
 
     void add_to(CLI::App& verb);
-    std::vector<u64> points() const;
+    /// Without --tokens: 32k, or the model's longest context if that is shorter. "max" is that context.
+    std::vector<u64> points(const ReadModel& model) const;
     u64 sequences() const;
     /// Lengths of one sequence of `tokens` in all. `model` supplies the encoder's length when none is given.
     Lengths lengths(u64 tokens, const ReadModel& model) const;

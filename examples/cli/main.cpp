@@ -11,7 +11,9 @@
 
 namespace kvcap::cli {
 
+void add_fit(CLI::App& app, Session& session);
 void add_models(CLI::App& app, Session& session);
+void add_pools(CLI::App& app, Session& session);
 void add_show(CLI::App& app, Session& session);
 void add_size(CLI::App& app, Session& session);
 
@@ -26,6 +28,8 @@ struct Verb {
 constexpr Verb verbs[] = {
     {"size", add_size},
     {"show", add_show},
+    {"fit", add_fit},
+    {"pools", add_pools},
     {"models", add_models},
 };
 
@@ -37,6 +41,15 @@ constexpr const char* first_steps =
     "  kvcap models qwen                             models it knows by name\n"
     "\n"
     "kvcap --help lists every verb; kvcap VERB --help shows one with an example.\n";
+
+bool is_verb(std::string_view name) {
+    for (const Verb& verb : verbs) {
+        if (verb.name == name) {
+            return true;
+        }
+    }
+    return false;
+}
 
 /// Only the verb that is asked for is built: a run pays for no other.
 void add_verbs(CLI::App& app, Session& session, std::string_view asked) {
@@ -89,12 +102,23 @@ int run(std::vector<std::string> arguments) {
     CLI::App app{"Exact KV-cache memory of language models: bytes held, capacity, prefix reuse.", "kvcap"};
     app.set_version_flag("--version", "kvcap " KVCAP_CLI_VERSION);
     app.require_subcommand(1);
+    app.get_formatter()->column_width(38);
     app.footer("Example:\n  kvcap size deepseek-v3 --tokens 32k --tp 8\n\n"
                "Exit codes: 0 ok, 1 does not fit, 2 usage, 3 bad input, 4 unknown architecture.");
     add_verbs(app, session, arguments.empty() ? "" : arguments.front());
     if (arguments.empty()) {
         session.print(first_steps);
         return static_cast<int>(Exit::ok);
+    }
+    if (const std::string& asked = arguments.front(); !asked.starts_with('-') && !is_verb(asked)) {
+        std::vector<std::string_view> names;
+        for (const Verb& verb : verbs) {
+            names.push_back(verb.name);
+        }
+        const std::string near = nearest(asked, names);
+        session.remark("'" + asked + "' is no verb" + (near.empty() ? "" : " (did you mean " + near + "?)"));
+        std::fputs("Try: kvcap --help\n", stderr);
+        return static_cast<int>(Exit::usage);
     }
     try {
         app.parse(std::vector<std::string>{arguments.rbegin(), arguments.rend()});

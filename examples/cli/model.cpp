@@ -5,7 +5,8 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <kvcap/io/hf.hpp>
+#include <kvcap/io/dtypes.hpp>
+#include <kvcap/io/locate.hpp>
 #include <kvcap/io/spec_line.hpp>
 
 namespace kvcap::cli {
@@ -26,81 +27,81 @@ std::string read_input() {
     return text;
 }
 
-/// Text that came without a file: a config.json if it begins like one, else a spec line.
-Diagnosed<ReadModel> read_text(std::string_view text) {
-    const std::size_t first = text.find_first_not_of(" \t\r\n");
-    const bool json = first != std::string_view::npos && text[first] == '{';
-    return json ? read_config(text) : read_spec_line(text);
+CardSource card_source() {
+    CardSource source;
+    source.find = [](std::string_view name) -> std::optional<CardSource::Card> {
+        if (const Card* card = find_card(name)) {
+            return CardSource::Card{std::string{card->text}, std::string{card->hf_id.empty() ? card->name : card->hf_id}};
+        }
+        return std::nullopt;
+    };
+    source.near = [](std::string_view name) {
+        const std::vector<std::string_view> names = cards_like(name, 3);
+        return std::vector<std::string>{names.begin(), names.end()};
+    };
+    return source;
 }
 
-Diagnosed<ReadModel> read_card(const Card& card) {
-    Diagnosed<ReadModel> read = read_config(card.text);
-    if (read) {
-        read->name = card.hf_id.empty() ? card.name : card.hf_id;
-    }
-    return read;
-}
-
-/// Nothing has that name: what comes nearest, and the one command that would fetch it.
-[[noreturn]] void refuse(const std::string& name) {
-    std::string near;
-    for (const std::string_view card : cards_like(name, 3)) {
-        near += fmt::format("{}{}", near.empty() ? "" : ", ", card);
-    }
-    std::string text = fmt::format("{}: no file, folder, spec line, model card or cached model of that name", name);
-    text += near.empty() ? "" : fmt::format("; nearest cards: {}", near);
-    if (name.find('/') != std::string::npos && name.front() != '/' && name.front() != '.') {
-        text += fmt::format("\nTo fetch its file: hf download {} config.json", name);
-    } else {
-        text += "\nkvcap models lists what it knows by name";
-    }
-    stop(Exit::bad_input, text);
-}
-
-Diagnosed<ReadModel> read_named(const std::string& name) {
-    if (name == "-") {
-        return read_text(read_input());
-    }
+/// "DeepSeek-V3" of "deepseek-ai/DeepSeek-V3"; the file's folder when the file does not say what it is.
+std::string label_for(const std::string& name, const std::string& argument) {
     std::error_code ignored;
-    const std::filesystem::file_status status = std::filesystem::status(name, ignored);
-    if (std::filesystem::is_directory(status)) {
-        return read_config_file(std::filesystem::path{name} / "config.json");
+    std::string text = name;
+    if (text.empty() && std::filesystem::exists(argument, ignored)) {
+        const std::filesystem::path path = std::filesystem::absolute(argument, ignored).lexically_normal();
+        const bool plain = path.filename() == "config.json" || path.filename().empty();
+        text = plain ? path.parent_path().filename().string() : path.stem().string();
     }
-    if (std::filesystem::exists(status)) {
-        return read_config_file(name);
+    while (text.size() > 1 && text.back() == '/') {
+        text.pop_back();
     }
-    if (looks_like_spec_line(name)) {
-        return read_spec_line(name);
+    return text.substr(text.rfind('/') + 1);
+}
+
+/// The format of the first attention stream, for "auto".
+std::string kv_format_of(const ModelSpec& model) {
+    for (const LayerForm& form : model.forms) {
+        for (const Stream& stream : form.streams) {
+            if (is_attention(stream.role) && form.retention.keep != Keep::once) {
+                return spec::text_of(stream.format);
+            }
+        }
     }
-    if (const Card* card = find_card(name)) {
-        return read_card(*card);
-    }
-    refuse(name);
+    return "auto";
 }
 
 }  // namespace
 
 void ModelOptions::add_to(CLI::App& verb) {
-    verb.add_option("model,-m,--model", model,
-                    "A card's name, Hugging Face id, config.json, folder, spec line, or - for stdin")->required();
+    verb.add_option("MODEL,-m,--model", model, "Name, HF id, config.json, folder, spec line, -")
+        ->required()->type_name("");
 }
 
 void ModelOptions::add_formats_to(CLI::App& verb) {
-    verb.add_option("--kv-cache-dtype", kv_cache_dtype, "auto, bf16, fp8, int8, fp8_ds_mla, nvfp4, q8_0 ...")
-        ->group("Formats")->capture_default_str();
-    verb.add_option("--state-dtype", state_dtype, "Recurrent and convolution states: auto, f32, bf16 ...")
-        ->group("Formats")->capture_default_str();
-    verb.add_option("--index-dtype", index_dtype, "Index keys of sparse attention: auto, bf16, fp8 ...")
-        ->group("Formats")->capture_default_str();
+    const auto option = [&](const char* name, std::string& value, const char* text) {
+        verb.add_option(name, value, text)->group("Formats")->type_name("DTYPE");
+    };
+    option("--kv-cache-dtype", kv_cache_dtype, "auto, bf16, fp8, fp8_ds_mla, nvfp4 ...");
+    option("--state-dtype", state_dtype, "Recurrent states: auto, f32, bf16 ...");
+    option("--index-dtype", index_dtype, "Index keys: auto, bf16, fp8 ...");
 }
 
 Model load(const ModelOptions& options) {
-    Diagnosed<ReadModel> read = read_named(options.model);
+    Diagnosed<ReadModel> read = options.model == "-" ? read_model_text(read_input())
+                                                     : read_model(options.model, card_source());
     if (!read) {
         stop(*read.error);
     }
-    Model model{.label = read->name, .dtype = options.kv_cache_dtype, .read = *read, .spec = read->spec,
-                .notes = std::move(read.notes)};
+    const Diagnosed<ModelSpec> stored = kvcap::stored_as(
+        read->spec, {.kv = options.kv_cache_dtype, .state = options.state_dtype, .index = options.index_dtype});
+    if (!stored) {
+        stop(Exit::usage, stored.error->text());
+    }
+    Model model{.label = label_for(read->name, options.model), .dtype = options.kv_cache_dtype, .read = *read,
+                .spec = *stored, .notes = std::move(read.notes)};
+    model.notes.insert(model.notes.end(), stored.notes.begin(), stored.notes.end());
+    if (model.dtype == "auto") {
+        model.dtype = kv_format_of(model.spec);
+    }
     return model;
 }
 

@@ -71,7 +71,7 @@ std::string csv(const std::vector<Row>& rows) {
 }
 
 void run(const ModelsOptions& options, Session& session) {
-    static_cast<void>(options.output.begin(session));
+    options.output.begin(session);
     std::vector<Row> rows;
     for (const Card& card : cards()) {
         if (matches(card, options.words)) {

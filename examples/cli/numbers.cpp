@@ -91,16 +91,16 @@ Bytes bytes_of(std::string_view text, std::string_view flag) {
 
 void ShardingOptions::add_to(CLI::App& verb) {
     const auto size = [&](const char* names, u32& value, const char* text) {
-        verb.add_option(names, value, text)->group("Sharding")->capture_default_str()->check(CLI::Range(1, 65536));
+        verb.add_option(names, value, text)->group("Sharding")->type_name("N")->check(CLI::Range(1, 65536));
     };
-    size("--tp,--tensor-parallel-size", tp, "Tensor-parallel ranks: heads are dealt, latents copied");
-    size("--pp,--pipeline-parallel-size", pp, "Pipeline stages: layers are divided");
-    size("--cp,--decode-context-parallel-size", cp, "Context-parallel ranks: tokens are dealt");
-    size("--dp,--data-parallel-size", dp, "Replicas: whole requests are dealt");
-    verb.add_flag("--dp-attention,--enable-dp-attention", dp_attention,
-                  "Attention on each of the --tp ranks holds whole requests")->group("Sharding");
-    verb.add_option("--pp-split", pp_split, "Layers left over go to the first, middle or last stages, or 20,21,20")
-        ->group("Sharding")->capture_default_str();
+    size("--tp,--tensor-parallel-size", tp, "Tensor ranks: heads dealt, latents copied");
+    size("--pp,--pipeline-parallel-size", pp, "Pipeline stages: layers divided");
+    size("--cp,--decode-context-parallel-size", cp, "Context ranks: tokens dealt");
+    size("--dp,--data-parallel-size", dp, "Replicas: whole requests dealt");
+    verb.add_flag("--dp-attention,--enable-dp-attention", dp_attention, "Each tensor rank holds whole requests")
+        ->group("Sharding");
+    verb.add_option("--pp-split", pp_split, "Spare layers: first, middle, last; or 20,21,20")
+        ->group("Sharding")->type_name("RULE");
 }
 
 Sharding ShardingOptions::sharding() const {
@@ -120,18 +120,31 @@ Sharding ShardingOptions::sharding() const {
 }
 
 void LengthOptions::add_to(CLI::App& verb) {
-    verb.add_option("--tokens,--max-model-len", tokens, "Tokens of one sequence, or a list; k = 1,024, m = 1,048,576")
-        ->group("Lengths")->capture_default_str();
-    verb.add_option("--batch,--max-num-seqs", batch, "Sequences of that length")->group("Lengths")
-        ->capture_default_str();
-    verb.add_option("--decoded", decoded, "How many of the tokens were decoded (matters to depth reuse only)")
-        ->group("Lengths")->capture_default_str();
-    verb.add_option("--encoder-tokens", encoder_tokens, "Tokens that cross attention sees (default: the model's most)")
-        ->group("Lengths");
+    const auto option = [&](const char* names, std::string& value, const char* text, const char* type) {
+        verb.add_option(names, value, text)->group("Lengths")->type_name(type);
+    };
+    option("--tokens,--max-model-len", tokens, "8k,32k (k = 1,024) or max; usually 32k", "LIST");
+    option("--batch,--max-num-seqs", batch, "Sequences of that length", "N");
+    option("--decoded", decoded, "Tokens of these that were decoded", "N");
+    option("--encoder-tokens", encoder_tokens, "What cross attention sees", "N");
 }
 
-std::vector<u64> LengthOptions::points() const {
-    return counts_of(tokens, "--tokens");
+std::vector<u64> LengthOptions::points(const ReadModel& model) const {
+    constexpr u64 usual = 32768;
+    if (tokens.empty()) {
+        return {model.max_context == 0 ? usual : smaller(usual, model.max_context)};
+    }
+    std::vector<u64> points;
+    for (std::size_t at = 0; at <= tokens.size();) {
+        const std::size_t comma = std::min(tokens.find(',', at), tokens.size());
+        const std::string_view one = std::string_view{tokens}.substr(at, comma - at);
+        if (one == "max" && model.max_context == 0) {
+            refuse(one, "--tokens", "length here: the model does not say how long its context is");
+        }
+        points.push_back(one == "max" ? model.max_context : count_of(one, "--tokens"));
+        at = comma + 1;
+    }
+    return points;
 }
 
 u64 LengthOptions::sequences() const {

@@ -76,11 +76,23 @@ std::string heading(const Model& model, std::string_view further, const Session&
     return line + (facts.empty() ? "" : beside ? "          " + facts : "\n  " + facts) + '\n';
 }
 
+std::string paragraph(std::string_view text) {
+    return folded(text, 4, " ");
+}
+
+std::string paragraphs(std::string_view lines) {
+    std::string out;
+    for (std::size_t end = 0; (end = lines.find('\n')) != std::string_view::npos; lines.remove_prefix(end + 1)) {
+        out += paragraph(lines.substr(0, end)) + '\n';
+    }
+    return out;
+}
+
 std::string notes_text(const std::vector<Note>& notes, bool all, const Session& session) {
     std::string out;
     for (const Note& note : notes) {
         if (all || note.origin == Origin::assumed) {
-            out += session.dim(folded(report::text_of(note), 4, " ")) + '\n';
+            out += session.dim(paragraph(report::text_of(note))) + '\n';
         }
     }
     return out;

@@ -93,22 +93,30 @@ std::string Session::warning(std::string_view text) const {
 }
 
 void Output::add_to(CLI::App& verb, bool with_csv) {
-    CLI::Option* as_json = verb.add_flag("--json", json, "One JSON object; bytes are integers")->group("Output");
+    verb.add_flag("--json", json, "One JSON object; bytes are integers")->group("Output");
     if (with_csv) {
-        verb.add_flag("--csv", csv, "Comma-separated values with a heading line")->group("Output")->excludes(as_json);
+        verb.add_flag("--csv", csv, "Comma-separated values with a heading")->group("Output");
     }
-    verb.add_option("--unit", unit, "B, KiB, MiB, GiB, TiB, kB, MB, GB or TB")->group("Output")->capture_default_str();
-    verb.add_option("--color,--colour", color, "auto, always or never")
-        ->group("Output")->capture_default_str()->check(CLI::IsMember({"auto", "always", "never"}));
+    verb.add_option("--unit", unit, "GiB, MiB, KiB, B, GB, MB ...")->group("Output")->type_name("UNIT");
+    verb.add_option("--color,--colour", color, "auto, always or never")->group("Output")->type_name("WHEN");
 }
 
-report::Unit Output::begin(Session& session) const {
-    session.colour = color == "always" || (color == "auto" && colour_by_environment());
-    const report::Unit* named = report::unit_named(unit);
-    if (named == nullptr) {
-        stop(Exit::usage, fmt::format("--unit: '{}' is no unit; wanted B, KiB, MiB, GiB, TiB, kB, MB, GB or TB", unit));
+void Output::begin(Session& session) const {
+    if (color != "auto" && color != "always" && color != "never") {
+        stop(Exit::usage, fmt::format("--color: '{}'; wanted auto, always or never", color));
     }
-    return *named;
+    if (json && csv) {
+        stop(Exit::usage, "--json and --csv; wanted one of them");
+    }
+    if (unit != "auto" && report::unit_named(unit) == nullptr) {
+        stop(Exit::usage, fmt::format("--unit: '{}'; wanted B, KiB, MiB, GiB, TiB, kB, MB, GB or TB", unit));
+    }
+    session.colour = color == "always" || (color == "auto" && colour_by_environment());
+}
+
+report::Unit Output::unit_for(Bytes largest_shown) const {
+    const report::Unit* named = report::unit_named(unit);
+    return named != nullptr ? *named : report::unit_for(largest_shown);
 }
 
 }  // namespace kvcap::cli

@@ -55,7 +55,7 @@ std::string show_json(const Model& model, const report::SizeAnswer& size) {
 }
 
 void run(const ShowOptions& options, Session& session) {
-    static_cast<void>(options.output.begin(session));
+    options.output.begin(session);
     const Model model = load(options.model);
     const report::SizeAnswer size = value_of(report::answer(model.spec, one_copy(model)), model.label);
     if (options.output.json) {
@@ -66,7 +66,7 @@ void run(const ShowOptions& options, Session& session) {
     out += fmt::format("one more token {}", report::exact(size.per_token));
     out += size.state.value == 0 ? "\n" : fmt::format(", state {}\n", report::exact(size.state));
     if (const auto verdict = report::textbook_verdict(model.read, model.spec, size)) {
-        out += session.warning(report::text_of(*verdict, usual_length)) + '\n';
+        out += session.warning(paragraph(report::text_of(*verdict, usual_length))) + '\n';
     }
     session.print(out + notes_text(model.notes, true, session));
 }

@@ -26,30 +26,31 @@ report::SizeQuestion question(const SizeOptions& options, const Model& model) {
         stop(Exit::usage, fmt::format("{} ranks; at most 65,536 are listed", report::grouped(asked.ranks())));
     }
     const u64 sequences = options.lengths.sequences();
-    for (const u64 tokens : options.lengths.points()) {
+    for (const u64 tokens : options.lengths.points(model.read)) {
         asked.points.push_back({tokens, sequences, options.lengths.lengths(tokens, model.read)});
     }
     return asked;
 }
 
 void print_screen(const SizeOptions& options, const Model& model, const report::SizeQuestion& asked,
-                  const report::SizeAnswer& size, report::Unit unit, Session& session) {
+                  const report::SizeAnswer& size, Session& session) {
+    const report::Unit unit = options.output.unit_for(size.points.back().total);
     std::string out = heading(model, report::sharding_words(asked), session);
     out += report::SizeScreen{model.spec, asked, size, unit}.table();
     if (options.per_layer) {
         out += '\n' + report::layers_table(model.spec, model.read.shared);
     }
     if (options.explain) {
-        out += '\n' + report::arithmetic_text(model.spec, asked, size);
+        out += '\n' + paragraphs(report::arithmetic_text(model.spec, asked, size));
     }
     if (const auto verdict = report::textbook_verdict(model.read, model.spec, size)) {
-        out += session.warning(report::text_of(*verdict, size.points.back().point.tokens)) + '\n';
+        out += session.warning(paragraph(report::text_of(*verdict, size.points.back().point.tokens))) + '\n';
     }
     session.print(out + notes_text(model.notes, options.explain, session));
 }
 
 void run(const SizeOptions& options, Session& session) {
-    const report::Unit unit = options.output.begin(session);
+    options.output.begin(session);
     const Model model = load(options.model);
     const report::SizeQuestion asked = question(options, model);
     const report::SizeAnswer size = value_of(report::answer(model.spec, asked), model.label);
@@ -57,12 +58,12 @@ void run(const SizeOptions& options, Session& session) {
         return session.print(report::size_csv(size));
     }
     if (options.output.json) {
-        const report::SizeHeading heading{.model = model.label, .spec = spec_line(model.spec, model.read.shared),
+        const report::SizeHeading heading{.model = model.read.name.empty() ? model.label : model.read.name, .spec = spec_line(model.spec, model.read.shared),
                                           .kv_cache_dtype = model.dtype};
         return session.print(report::size_json(heading, model.spec, model.read, asked, size, model.notes,
                                                options.per_layer));
     }
-    print_screen(options, model, asked, size, unit, session);
+    print_screen(options, model, asked, size, session);
 }
 
 }  // namespace

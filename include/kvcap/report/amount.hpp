@@ -49,12 +49,21 @@ inline const Unit* unit_named(std::string_view name) {
     return nullptr;
 }
 
-/// Three decimals: "2.145 GiB". Bytes stay whole: "70,272 B".
+/// Three decimals: "2.145 GiB". Bytes stay whole, and so does what three decimals would show as nothing.
 inline std::string amount(Bytes bytes, Unit unit = {}) {
-    if (unit.bytes == 1) {
-        return exact(bytes);
+    const double in_unit = static_cast<double>(bytes.value) / static_cast<double>(unit.bytes);
+    return unit.bytes == 1 || (bytes.value != 0 && in_unit < 0.0005) ? exact(bytes)
+                                                                     : fmt::format("{:.3f} {}", in_unit, unit.name);
+}
+
+/// GiB; MiB or KiB where the largest amount to be shown is below a tenth of that.
+inline Unit unit_for(Bytes largest_shown) {
+    for (const Unit& unit : {units[3], units[2]}) {
+        if (largest_shown.value >= unit.bytes / 10) {
+            return unit;
+        }
     }
-    return fmt::format("{:.3f} {}", static_cast<double>(bytes.value) / static_cast<double>(unit.bytes), unit.name);
+    return units[1];
 }
 
 /// "2.145 GiB (2,302,672,896 B)"

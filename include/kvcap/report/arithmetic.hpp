@@ -93,13 +93,15 @@ inline std::vector<std::string> group_arithmetic(const ModelSpec& model, const S
     const std::string batch = sequences == 1 || kept.keep == Keep::once ? "" : fmt::format(" x {} sequences", grouped(sequences));
     std::vector<std::string> lines;
     const auto held = [&](const std::string& slots_words) {
-        lines.push_back(fmt::format("{} x {}{}{} = {}", slots_words, exact(group.slot), layers, batch,
-                                    exact(group.held[point])));
+        const std::string product = fmt::format("{}{}{}{}", slots_words, exact(group.slot), layers, batch);
+        if (product != exact(group.held[point])) {
+            lines.push_back(fmt::format("{} = {}", product, exact(group.held[point])));
+        }
     };
     if (kept.keep == Keep::last || kept.keep == Keep::once) {
         const std::string_view per = kept.keep == Keep::last ? "sequence" : "model";
         lines.push_back(fmt::format("{} per {} and layer", each, per));
-        held("1");
+        held("");
         return lines;
     }
     const std::string_view token = kept.source == Source::encoder ? "encoder token" : "token";
@@ -113,8 +115,13 @@ inline std::vector<std::string> group_arithmetic(const ModelSpec& model, const S
                                     exact(group.held[point])));
         return lines;
     }
-    const std::string bound = group.window == 0 ? "" : fmt::format(" (at most {})", grouped(group.window));
-    held(fmt::format("{} {}{}", grouped(slots.value), kept.stride == 1 ? fmt::format("{}s", token) : "entries", bound));
+    const u64 seen = asked.points[point].lengths.from(kept.source);
+    const std::string most = group.window == 0 ? grouped(seen)
+                                               : fmt::format("min({}, {})", grouped(seen), grouped(group.window));
+    const std::string less = kept.lag == 0 ? most : fmt::format("({} - {})", most, grouped(kept.lag));
+    const bool plain = group.window == 0 && kept.lag == 0;
+    held(kept.stride == 1 ? fmt::format("{}{} {}s x ", plain ? "" : less + " = ", grouped(slots.value), token)
+                          : fmt::format("{} / {} = {} entries x ", less, grouped(kept.stride), grouped(slots.value)));
     return lines;
 }
 

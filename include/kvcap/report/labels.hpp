@@ -108,4 +108,15 @@ inline std::string label_of(const LayerForm& form) {
     return out + (format.empty() ? "" : " " + format) + retention_words(form.retention);
 }
 
+/// label_of, but a state with its convolution is "gated_delta 32 x 128 x 128 + conv", to fit a table.
+inline std::string short_label_of(const LayerForm& form) {
+    const Inplace<Stream, 6>& s = form.streams;
+    const bool both = form.retention.keep == Keep::last && s.size() > 1 && s[0].role == Role::conv &&
+                      s[s.size() - 1].role == Role::state;
+    if (!both) {
+        return label_of(form);
+    }
+    return fmt::format("{} {} + conv", spec::name_of(spec::kinds, form.kind), size_of(s[s.size() - 1]));
+}
+
 }  // namespace kvcap::inline v1::report

@@ -7,7 +7,7 @@
 
 namespace kvcap::inline v1::report {
 
-/// "TP 8, PP 2", or empty.
+/// "TP 8, PP 2, 16 sequences", or empty.
 inline std::string sharding_words(const SizeQuestion& asked) {
     std::string out;
     const auto add = [&](std::string_view name, u64 n) {
@@ -17,6 +17,10 @@ inline std::string sharding_words(const SizeQuestion& asked) {
     add("PP", asked.sharding.pp);
     add("CP", asked.sharding.cp);
     add("DP", asked.dp);
+    const u64 sequences = asked.points.empty() ? 1 : asked.points.front().sequences;
+    if (sequences != 1) {
+        out += fmt::format("{}{} sequences", out.empty() ? "" : ", ", grouped(sequences));
+    }
     return out;
 }
 
@@ -36,13 +40,25 @@ public:
     SizeScreen(const ModelSpec& model, const SizeQuestion& asked, const SizeAnswer& answer, Unit unit)
         : model_{model}, asked_{asked}, answer_{answer}, unit_{unit} {}
 
-    /// Exact bytes stand beside the rounded ones where a single point leaves room in 80 columns, else below.
-    std::string table() const {
-        std::string wide = build(true);
-        return asked_.points.size() == 1 && widest(wide) <= 80 ? wide : build(false) + exact_lines();
+    /// Exact bytes stand beside the rounded ones where a single point leaves room in 80 columns, else in a table of
+    /// their own. Where not all points fit side by side, the groups are those of the last one.
+    std::string table() {
+        const std::size_t all = asked_.points.size();
+        const std::string wide = build(true);
+        if (all == 1 && widest(wide) <= columns) {
+            return wide;
+        }
+        std::string side_by_side = build(false);
+        if (widest(side_by_side) > columns) {
+            begin_ = all - 1;
+            side_by_side = build(false);
+        }
+        return side_by_side + points_table();
     }
 
 private:
+    static constexpr std::size_t columns = 80;
+
     static std::size_t widest(std::string_view text) {
         std::size_t most = 0;
         while (!text.empty()) {
@@ -59,7 +75,7 @@ private:
     std::string build(bool with_exact) const {
         const bool exactly = with_exact && unit_.bytes != 1;
         std::vector<Align> align{Align::left};
-        Table::Cells head{""};
+        Table::Cells head{"held"};
         const auto column = [&](std::string name, Align side = Align::right) {
             align.push_back(side);
             head.push_back(std::move(name));
@@ -68,10 +84,8 @@ private:
             column("layers");
         }
         column("per token");
-        for (const SizePoint& point : asked_.points) {
-            const std::string batch = point.sequences == 1 ? "" : fmt::format(" x {}", grouped(point.sequences));
-            column(asked_.points.size() < 3 ? fmt::format("{} tokens{}", grouped(point.tokens), batch)
-                                            : grouped(point.tokens) + batch);
+        for (std::size_t i = begin_; i < asked_.points.size(); ++i) {
+            column(counted(asked_.points[i].tokens, "token", "tokens"));
             if (exactly) {
                 column("exactly");
             }
@@ -85,7 +99,9 @@ private:
             table.row(group_row(group, exactly));
         }
         rank_rows(table, exactly);
-        table.row(sum_row(fmt::format("all {} ranks", grouped(asked_.ranks())), exactly, &SizeAnswer::At::total));
+        if (asked_.ranks() > 1) {
+            table.row(sum_row(fmt::format("all {} ranks", grouped(asked_.ranks())), exactly, &SizeAnswer::At::total));
+        }
         table.row(sum_row("unique", exactly, &SizeAnswer::At::unique));
         return table.text();
     }
@@ -99,13 +115,13 @@ private:
 
     Table::Cells group_row(const SizeGroup& group, bool exactly) const {
         const LayerForm& form = model_.forms[group.form];
-        Table::Cells cells{label_of(form)};
+        Table::Cells cells{short_label_of(form)};
         if (shows_layers()) {
             cells.push_back(grouped(group.caches));
         }
         cells.push_back(group.per_token.value == 0 ? "-" : exact(group.per_token));
-        for (const Bytes& held : group.held) {
-            held_cell(cells, held, exactly);
+        for (std::size_t i = begin_; i < asked_.points.size(); ++i) {
+            held_cell(cells, group.held[i], exactly);
         }
         if (shows_copies()) {
             cells.push_back(copies_words(group.copies));
@@ -119,7 +135,7 @@ private:
             cells.push_back("");
         }
         cells.push_back(exact(per_token));
-        for (std::size_t i = 0; i < answer_.points.size(); ++i) {
+        for (std::size_t i = begin_; i < asked_.points.size(); ++i) {
             held_cell(cells, held_at(i), exactly);
         }
         return cells;
@@ -197,29 +213,42 @@ private:
                       [&](std::size_t i) { return answer_.points[i].held[rank].bytes; });
     }
 
-    std::string exact_lines() const {
-        if (unit_.bytes == 1) {
-            return {};
-        }
-        std::string out;
+    /// A row for each point: what must fit on a rank, and the exact sums.
+    std::string points_table() const {
+        const bool ranks = asked_.ranks() > 1;
+        std::vector<Align> align(ranks ? 5 : 3, Align::right);
+        Table table{align};
+        table.row(ranks ? Table::Cells{"tokens", "fullest rank", "exactly", "all ranks", "unique"}
+                        : Table::Cells{"tokens", "unique", "exactly"});
         for (const SizeAnswer::At& at : answer_.points) {
             Bytes fullest{};
             for (const RankBytes& rank : at.held) {
                 fullest = fullest < rank.bytes ? rank.bytes : fullest;
             }
-            const std::string ranks = at.held.size() == 1
-                                          ? ""
-                                          : fmt::format("; fullest rank {}; all ranks {}", exact(fullest), exact(at.total));
-            out += fmt::format("exactly, {} tokens: unique {}{}\n", grouped(at.point.tokens), exact(at.unique), ranks);
+            Table::Cells cells{grouped(at.point.tokens), amount(fullest, unit_), exact(fullest)};
+            if (ranks) {
+                cells.insert(cells.end(), {exact(at.total), exact(at.unique)});
+            }
+            table.row(cells);
         }
-        return out;
+        return table.text();
     }
 
     const ModelSpec& model_;
     const SizeQuestion& asked_;
     const SizeAnswer& answer_;
     Unit unit_;
+    std::size_t begin_ = 0;
 };
+
+inline void add_to(std::string& sum, Bytes part) {
+    sum += part.value == 0 ? "" : (sum.empty() ? "" : " + ") + grouped(part.value);
+}
+
+inline std::string sum_line(std::string_view what, const std::string& sum, Bytes total) {
+    const bool adds = sum.find('+') != std::string::npos;
+    return fmt::format("{}: {}{}\n", what, adds ? sum + " = " : "", exact(total));
+}
 
 /// The work behind the last point, group by group, and the sums.
 inline std::string arithmetic_text(const ModelSpec& model, const SizeQuestion& asked, const SizeAnswer& size) {
@@ -236,12 +265,12 @@ inline std::string arithmetic_text(const ModelSpec& model, const SizeQuestion& a
         if (asked.sharding.tp > 1) {
             out += "  " + split_words(form, asked) + '\n';
         }
-        rates += group.per_token.value == 0 ? "" : (rates.empty() ? "" : " + ") + grouped(group.per_token.value);
-        helds += group.held[point].value == 0 ? "" : (helds.empty() ? "" : " + ") + grouped(group.held[point].value);
+        add_to(rates, group.per_token);
+        add_to(helds, group.held[point]);
     }
     if (size.groups.size() > 1) {
-        out += fmt::format("one more token: {} = {}\n", rates.empty() ? "0" : rates, exact(size.per_token));
-        out += fmt::format("held: {} = {}\n", helds.empty() ? "0" : helds, exact(size.points[point].unique));
+        out += sum_line("one more token", rates, size.per_token);
+        out += sum_line("held", helds, size.points[point].unique);
     }
     return out;
 }

@@ -33,50 +33,93 @@ inline ElementFormat attention_format(const ModelSpec& model) {
 
 inline Bytes textbook_bytes(const Textbook& book, ElementFormat format, u64 tokens) {
     const u64 elements = saturating_product(book.elements_per_token(), tokens);
-    return {saturating_product(elements / format.elems, format.bytes) + elements % format.elems * format.bytes /
-                                                                            format.elems};
+    const u64 rest = elements % format.elems * format.bytes / format.elems;
+    return {saturating_sum(saturating_product(elements / format.elems, format.bytes), rest)};
 }
 
-/// Layer-elements that the textbook counts for each kind of layer and the model does not hold, and why.
-inline std::string costliest_mistake(const ReadModel& read, const ModelSpec& stored, const Lengths& at) {
-    const u64 seen = (at.prompt + at.decoded).value;
-    u64 latents = 0;
-    u64 windows = 0;
-    u64 states = 0;
-    u64 prompt_only = 0;
-    u64 index = 0;
-    std::vector<u32> owners;
-    for (const Cache& cache : stored.caches) {
-        const LayerForm& form = stored.form_of(cache);
+/// What one layer keeps, in the words of the mistakes.
+struct LayerFacts {
+    u64 held = 0;
+    bool latent = false;
+    bool entries = false;
+    bool window = false;
+    bool state = false;
+    bool cross = false;
+    bool index = false;
+    bool prompt_only = false;
+    bool attention = false;
+};
+
+inline LayerFacts facts_of(const ModelSpec& model, u32 layer, const Lengths& at) {
+    LayerFacts facts{};
+    for (const Cache& cache : model.caches) {
+        const LayerForm& form = model.form_of(cache);
         const Retention& kept = form.retention;
-        owners.push_back(cache.layer);
-        latents += form.kind == Kind::latent ? 1 : 0;
-        states += kept.keep == Keep::last ? 1 : 0;
-        index += form.kind == Kind::index ? 1 : 0;
-        prompt_only += kept.source == Source::prompt && at.decoded.value != 0 ? 1 : 0;
-        windows += kept.keep != Keep::last && kept.keep != Keep::once && kept.slots(at).value < seen / kept.stride ? 1 : 0;
-    }
-    std::sort(owners.begin(), owners.end());
-    const u64 owning = static_cast<u64>(std::unique(owners.begin(), owners.end()) - owners.begin());
-    const u64 without = larger(stored.all_layers(), owning) - owning;
-    const struct { u64 layers; const char* words; } mistakes[] = {
-        {latents, "a latent is not heads"},
-        {windows, "windows at full length"},
-        {states, "a state is not tokens"},
-        {read.shared.size(), "shared layers counted as own"},
-        {without, "layers without a cache counted"},
-        {prompt_only, "prompt-only layers keep no decoded tokens"},
-        {index, "index keys left out"},
-    };
-    u64 most = 0;
-    std::string words = "head counts or widths that differ by layer";
-    for (const auto& mistake : mistakes) {
-        if (mistake.layers > most) {
-            most = mistake.layers;
-            words = mistake.words;
+        const Result<BytesPerSlot> slot = bytes_per_slot(form);
+        if (cache.layer != layer || kept.keep == Keep::once || !slot) {
+            continue;
         }
+        const bool tokens = kept.keep != Keep::last && kept.source == Source::decoder;
+        const bool compressor = form.kind == Kind::compressor;
+        facts.held = saturating_sum(facts.held, (kept.slots(at) * *slot).value);
+        facts.latent = facts.latent || form.kind == Kind::latent;
+        facts.entries = facts.entries || (tokens && kept.stride > 1);
+        facts.window = facts.window || (tokens && !compressor && kept.slots(at).value < at.from(kept.source) / kept.stride);
+        facts.state = facts.state || kept.keep == Keep::last || compressor;
+        facts.cross = facts.cross || kept.source == Source::encoder;
+        facts.index = facts.index || form.kind == Kind::index;
+        facts.prompt_only = facts.prompt_only || kept.source == Source::prompt;
+        facts.attention = facts.attention || (form.kind == Kind::attention && tokens);
     }
-    return words;
+    return facts;
+}
+
+inline const char* words_for(const LayerFacts& facts, bool too_much, bool shares) {
+    if (!too_much) {
+        return facts.cross   ? "the encoder's tokens left out"
+               : facts.state ? "states left out"
+               : facts.index ? "index keys left out"
+                             : "heads or widths that differ by layer";
+    }
+    return facts.entries       ? "compressed entries counted per token"
+           : facts.window      ? "windows at full length"
+           : facts.latent      ? "a latent is not heads"
+           : facts.prompt_only ? "prompt-only layers keep no decoded tokens"
+           : facts.cross       ? "the encoder's tokens are not the decoder's"
+           : facts.state && !facts.attention ? "a state is not tokens"
+           : shares            ? "shared layers counted as their own"
+           : facts.held == 0   ? "layers without a cache counted"
+                               : "heads or widths that differ by layer";
+}
+
+/// The mistake behind most of the bytes by which the textbook is off, in the direction in which it is off.
+inline std::string costliest_mistake(const ReadModel& read, const ModelSpec& stored, const Lengths& at, bool too_much) {
+    struct Cost {
+        std::string_view words;
+        u64 bytes = 0;
+    };
+    const Textbook one_layer{.layers = 1, .kv_heads = read.textbook.kv_heads, .head_dim = read.textbook.head_dim};
+    const u64 book = textbook_bytes(one_layer, attention_format(stored), (at.prompt + at.decoded).value).value;
+    std::vector<Cost> costs;
+    const u64 layers = smaller(larger(read.textbook.layers, stored.all_layers()), 0x10000);
+    for (u32 layer = 0; layer < layers; ++layer) {
+        const LayerFacts facts = facts_of(stored, layer, at);
+        const u64 counted = layer < read.textbook.layers ? book : 0;
+        if (counted == facts.held || (counted > facts.held) != too_much) {
+            continue;
+        }
+        const bool shares = std::any_of(read.shared.begin(), read.shared.end(),
+                                        [&](const SharedLayer& own) { return own.layer == layer; });
+        const std::string_view words = words_for(facts, too_much, shares);
+        auto cost = std::find_if(costs.begin(), costs.end(), [&](const Cost& c) { return c.words == words; });
+        if (cost == costs.end()) {
+            cost = costs.insert(costs.end(), Cost{words, 0});
+        }
+        cost->bytes = saturating_sum(cost->bytes, too_much ? counted - facts.held : facts.held - counted);
+    }
+    const auto most = std::max_element(costs.begin(), costs.end(),
+                                       [](const Cost& a, const Cost& b) { return a.bytes < b.bytes; });
+    return most == costs.end() ? "heads or widths that differ by layer" : std::string{most->words};
 }
 
 /// Nothing when the file gives no textbook numbers.
@@ -96,7 +139,7 @@ inline std::optional<TextbookVerdict> textbook_verdict(const ReadModel& read, co
     out.times = held == 0 ? 0 : static_cast<double>(book.value) / static_cast<double>(held);
     out.depends_on_length = Bytes{saturating_product(size.per_token.value, tokens)} != Bytes{held};
     if (book.value != held) {
-        out.mistake = costliest_mistake(read, stored, last.point.lengths);
+        out.mistake = costliest_mistake(read, stored, last.point.lengths, book.value > held);
     }
     return out;
 }
