@@ -108,7 +108,7 @@ Json variable_window_blocks(const StrictObject& in) {
     }
     Json blocks = Json::object();
     for (u32 i = 0; i < windows.size(); ++i) {
-        const Blocks own = blocks_of_window(in.get<u64>("primary_bytes"), windows, i, options);
+        const Blocks own = blocks_of_window(in.get<u64>("primary_bytes"), windows[i].bytes, i, windows.size(), options);
         blocks[std::to_string(windows[i].tokens)] = {{"primary_blocks", own.primary}, {"secondary_blocks", own.secondary}};
     }
     return {{"blocks", blocks}};
@@ -118,7 +118,7 @@ Json round_to_blocks(const StrictObject& in) {
     Options options{.tokens_per_block = in.get<u64>("tokens_per_block"), .max_tokens = in.get<u64>("max_tokens")};
     options.host_bytes = options.max_tokens;
     const u64 plenty = u64{1} << 50;
-    const Blocks down = python_blocks(plenty, 1, options);
+    const Blocks down = python_blocks(static_cast<double>(plenty), 1, options);
     return {{"cpp_primary_blocks", cpp_blocks(plenty, 1, 1, true, options).primary},
             {"python_primary_blocks", down.primary},
             {"secondary_blocks", down.secondary}};
@@ -254,7 +254,7 @@ Json trtllm_pool_blocks(const StrictObject& in) {
     if (!in.has("blocks")) {
         const u64 free = in.get<u64>("free_bytes");
         blocks = options.path == Path::cpp ? cpp_blocks(primary_bytes(free, options), 1, bytes, true, options)
-                                           : python_blocks(free, bytes, options);
+                                           : python_blocks(python_memory(free, options), bytes, options);
     }
     const u64 tokens = blocks.primary * options.tokens_per_block;
     return {{"bytes_per_token", bytes}, {"primary_blocks", blocks.primary}, {"secondary_blocks", blocks.secondary},

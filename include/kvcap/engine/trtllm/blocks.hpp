@@ -15,13 +15,8 @@ struct Blocks {
 };
 
 /// Python, one window. The token count stays a fraction until it is cut into blocks.
-constexpr Blocks python_blocks(u64 free_bytes, u64 bytes_per_token, const Options& options) noexcept {
-    const double part = options.free_fraction * static_cast<double>(free_bytes);
-    double tokens = part / static_cast<double>(bytes_per_token);
-    if (options.max_gpu_total_bytes > 0) {
-        const double capped = static_cast<double>(options.max_gpu_total_bytes) / static_cast<double>(bytes_per_token);
-        tokens = capped < tokens ? capped : tokens;
-    }
+constexpr Blocks python_blocks(double memory, u64 bytes_per_token, const Options& options) noexcept {
+    double tokens = memory / static_cast<double>(bytes_per_token);
     const double asked = static_cast<double>(options.max_tokens);
     if (options.max_tokens != not_set && (!options.fraction_given || asked < tokens)) {
         tokens = asked;
@@ -64,15 +59,16 @@ constexpr Blocks shared_python_blocks(u64 memory, double share, u64 bytes_per_to
     return {.primary = floor_div(primary / each, block), .secondary = floor_div(host / each, block)};
 }
 
-/// Blocks of window `at` among `windows`, from `memory` bytes of the primary pool.
-constexpr Blocks blocks_of_window(u64 memory, const Windows& windows, u32 at, const Options& options) noexcept {
-    const u32 count = windows.size();
-    const u64 bytes = windows[at].bytes;
-    if (options.path == Path::cpp) {
-        return cpp_blocks(memory, share_of(at, count, options), bytes, count == 1, options);
-    }
-    const double share = options.shares.empty() ? 1.0 / count : options.shares[at];
-    return shared_python_blocks(memory, share, bytes, options);
+/// The share of window `at` of `count` in the Python manager, which does not normalise.
+constexpr double python_share(u32 at, u32 count, const Options& options) noexcept {
+    return options.shares.empty() ? 1.0 / count : options.shares[at];
+}
+
+/// Blocks of window `at` of `count`, from `memory` bytes of the primary pool, where several windows divide it.
+constexpr Blocks blocks_of_window(u64 memory, u64 bytes_per_token, u32 at, u32 count, const Options& options) noexcept {
+    return options.path == Path::cpp
+               ? cpp_blocks(memory, share_of(at, count, options), bytes_per_token, count == 1, options)
+               : shared_python_blocks(memory, python_share(at, count, options), bytes_per_token, options);
 }
 
 }  // namespace kvcap::inline v1::trtllm

@@ -36,6 +36,8 @@ struct Options {
     double cross_fraction = 0.5;              ///< of the pool, for an encoder-decoder's cross attention
     bool attention_dp = false;                ///< every rank caches all heads of its own requests
     bool model_windows = true;                ///< max_attention_window lists the model's windows; else all are full
+    bool partial_reuse = true;
+    bool second_manager = false;              ///< KVCacheManagerV2: another rule of reuse
     u32 beams = 1;
     u64 max_batch = 64;                       ///< sequences; states have a slot for each
     ElementFormat conv_format = bf16;
@@ -47,6 +49,13 @@ struct Options {
 
 constexpr u64 element_bytes(KvDtype dtype) noexcept {
     return dtype == KvDtype::half ? 2 : 1;
+}
+
+/// Bytes of the primary pool in the Python manager with one window: not cut to whole bytes.
+constexpr double python_memory(u64 free_bytes, const Options& options) noexcept {
+    const double part = options.free_fraction * static_cast<double>(free_bytes);
+    const double cap = static_cast<double>(options.max_gpu_total_bytes);
+    return options.max_gpu_total_bytes > 0 && cap < part ? cap : part;
 }
 
 /// Bytes of the primary budget. The C++ manager multiplies in single precision.

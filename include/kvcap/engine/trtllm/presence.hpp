@@ -15,7 +15,7 @@ struct MatchedGroup {
     PageBits pages{};
 };
 
-/// matched: tokens of the chain; the last block may be short. Errc::capacity beyond 32 groups.
+/// matched: tokens of the chain; the last block may be short. Errc::capacity beyond most_groups.
 constexpr Result<u64> reused_tokens(const MatchedGroup* groups, u32 count, u64 matched, u64 block) noexcept {
     if (block == 0) {
         return Errc::zero_dimension;

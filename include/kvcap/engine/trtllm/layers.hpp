@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// What does a pipeline stage of TensorRT-LLM see of a model? Its layers by attention window, with bytes per token: heads
+// on a rank rounded up, latents whole; cross attention and states apart. Left-over layers go to the first stages.
+// Sources: resource_manager.py _get_window_size_to_layers, mapping.py pp_layers; kvCacheManager.cpp groupLayersByWindowSize.
+#pragma once
+
+#include <kvcap/engine/trtllm/blocks.hpp>
+#include <kvcap/engine/trtllm/states.hpp>
+
+namespace kvcap::inline v1::trtllm {
+
+/// elements: of one token in all layers of the window. index: bytes of their index keys. place: of its pool in a plan.
+struct WindowElements {
+    u64 tokens = 0;
+    u64 elements = 0;
+    u64 index = 0;
+
+    constexpr u64 bytes(KvDtype dtype) const noexcept { return bytes_of(elements, dtype) + index; }
+    /// What the Python manager divides by where there are several windows: no scales.
+    constexpr u64 without_scales(KvDtype dtype) const noexcept {
+        return dtype == KvDtype::nvfp4 ? elements / 2 + index : bytes(dtype);
+    }
+    friend constexpr bool operator==(const WindowElements&, const WindowElements&) = default;
+};
+
+/// windows: ascending. cross: elements of encoder tokens. state: bytes of one slot in all state layers of the stage.
+struct StageLayers {
+    Inplace<WindowElements, 7> windows{};
+    u64 cross = 0;
+    u64 state = 0;
+};
+
+/// Ranks as the attention layers see them.
+constexpr Result<Sharding> attention_ranks(const ModelSpec& model, const Sharding& given, const Options& options) noexcept {
+    if (given.tp == 0 || options.tokens_per_block == 0) {
+        return Errc::zero_parallelism;
+    }
+    if (given.cp != 1) {
+        return Error{.code = Errc::unsupported, .got = given.cp};
+    }
+    Sharding ranks = given;
+    ranks.tp = options.attention_dp ? 1 : given.tp;
+    ranks.uneven = Uneven::ceil;
+    ranks.remainder = Remainder::first;
+    if (model.query_heads % ranks.tp != 0) {
+        return Error{.code = Errc::query_heads_not_divisible, .got = model.query_heads, .want = ranks.tp};
+    }
+    return ranks;
+}
+
+constexpr u64 window_of(const LayerForm& form, const Options& options) noexcept {
+    const bool windowed = form.retention.keep == Keep::window || form.retention.keep == Keep::chunk;
+    return windowed && options.model_windows ? smaller(form.retention.span.value, options.max_seq_len)
+                                             : options.max_seq_len;
+}
+
+/// Keys and values need one width; strided, budgeted and compressed caches are not covered.
+constexpr bool covered(const LayerForm& form) noexcept {
+    const Retention& stays = form.retention;
+    if (stays.keep == Keep::budget || stays.stride != 1 || stays.lag != 0 || form.kind == Kind::compressor) {
+        return false;
+    }
+    return form.streams.size() != 2 || form.streams[0].role != Role::key ||
+           form.streams[0].width == form.streams[1].width;
+}
+
+constexpr Result<u64> elements_of(const LayerForm& form, const Sharding& ranks) noexcept {
+    u64 sum = 0;
+    for (const Stream& stream : form.streams) {
+        const Result<u32> heads = heads_on_rank(stream, ranks);
+        if (!heads) {
+            return heads.error();
+        }
+        sum += u64{*heads} * stream.rows * stream.width;
+    }
+    return sum;
+}
+
+/// The entry of a window, inserted in ascending order. False when there is no room.
+constexpr bool add_window(StageLayers& stage, u64 tokens, u64 elements, u64 index) noexcept {
+    u32 at = 0;
+    while (at < stage.windows.size() && stage.windows[at].tokens < tokens) {
+        ++at;
+    }
+    if (at == stage.windows.size() || stage.windows[at].tokens != tokens) {
+        if (!stage.windows.push({})) {
+            return false;
+        }
+        for (u32 i = stage.windows.size() - 1; i > at; --i) {
+            stage.windows[i] = stage.windows[i - 1];
+        }
+        stage.windows[at] = {.tokens = tokens};
+    }
+    stage.windows[at].elements += elements;
+    stage.windows[at].index += index;
+    return true;
+}
+
+constexpr Error add_cache(StageLayers& stage, const LayerForm& form, const Sharding& ranks, const Options& options) noexcept {
+    if (form.retention.keep == Keep::once) {
+        return {};
+    }
+    if (form.retention.keep == Keep::last) {
+        const Result<StateBytes> bytes = state_bytes(form, ranks.tp, options);
+        stage.state += bytes ? bytes->total() : 0;
+        return bytes.error();
+    }
+    if (!covered(form)) {
+        return {.code = Errc::unsupported};
+    }
+    if (form.kind == Kind::index) {
+        const bool room = add_window(stage, window_of(form, options), 0, index_bytes(form.streams[0].width));
+        return {.code = room ? Errc::ok : Errc::capacity};
+    }
+    const Result<u64> elements = elements_of(form, ranks);
+    if (!elements) {
+        return elements.error();
+    }
+    if (form.retention.source == Source::encoder) {
+        stage.cross += *elements;
+        return {};
+    }
+    const bool room = add_window(stage, window_of(form, options), *elements, 0);
+    return {.code = room ? Errc::ok : Errc::capacity, .want = stage.windows.capacity()};
+}
+
+/// Drafts (layers after the trunk) are on the last stage.
+constexpr Result<StageLayers> layers_on_stage(const ModelSpec& model, const Sharding& ranks, u32 stage,
+                                              const Options& options) noexcept {
+    const Result<LayerRange> own = layers_of_stage(model.layers, ranks, stage);
+    if (!own) {
+        return own.error();
+    }
+    const u32 end = stage + 1 == ranks.pp ? model.all_layers() : own->end;
+    StageLayers layers{};
+    for (const Cache& cache : model.caches) {
+        if (cache.layer < own->begin || cache.layer >= end) {
+            continue;
+        }
+        Error wrong = add_cache(layers, model.form_of(cache), ranks, options);
+        if (wrong.code != Errc::ok) {
+            wrong.layer = cache.layer;
+            return wrong;
+        }
+    }
+    return layers;
+}
+
+}  // namespace kvcap::inline v1::trtllm
