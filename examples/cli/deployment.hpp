@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// A model on GPUs under an engine: what verbs vary (length, sequences, split, format, memory) and what the engine says of
+// each variation. Every number that `fit`, `pools` and `plan` print was evaluated here.
+#pragma once
+
+#include "engines.hpp"
+#include "memory.hpp"
+
+#include <kvcap/plan/changes.hpp>
+
+namespace kvcap::cli {
+
+/// Requests of different lengths: `share` of all sequences each, the longest first.
+struct Mix {
+    std::vector<Lengths> each{};
+    std::vector<u64> shares{};
+
+    /// How many of n sequences have each length: whole, largest remainders first.
+    std::vector<u64> counts(u64 n) const;
+    double average_tokens() const;
+};
+
+/// The model as stored in one KV dtype.
+struct StoredModel {
+    std::string dtype;
+    Model model;
+};
+
+class Deployment {
+public:
+    const EngineFace* face = nullptr;
+    std::string version;
+    EngineFlags flags;
+    std::vector<StoredModel> formats;  ///< [0] as asked; then smaller ones that may be suggested
+    Memory memory;
+    Mix mix;
+    u32 dp = 1;
+    bool fixed_max_len = false;
+    u64 max_len = 0;                   ///< 0: the longest request of the mix
+
+    /// Requests of one engine: data-parallel replicas, and ranks under attention data parallelism, get whole requests;
+    /// this is the fullest one.
+    u64 sequences_of_one(const Setting& setting) const;
+    RankWeights weights(const Setting& setting, u32 stage) const;
+    /// The engine's answer when everything else takes `non_kv` on each rank.
+    EngineAnswer ask(const Setting& setting, Bytes non_kv) const;
+    /// Non-KV bytes of the rank of `stage`, as far as they are known.
+    Bytes known_non_kv(const Setting& setting) const;
+    bool fits(const Setting& setting) const { return ask(setting, known_non_kv(setting)).fits(); }
+    /// The most that everything else may take so that the load fits; nullopt when it does not fit even then.
+    std::optional<Bytes> most_non_kv(const Setting& setting) const;
+    u64 most_sequences(const Setting& setting, Bytes non_kv) const;
+    u64 longest(const Setting& setting, Bytes non_kv, u64 limit) const;
+
+private:
+    std::vector<Bytes> available(const Setting& setting, Bytes non_kv) const;
+};
+
+/// "8k:70,32k:30" (tokens:weight), or quantiles "p50=2k,p90=8k,p100=32k"; empty: `tokens` alone.
+Mix mix_of(const std::string& lengths, u64 tokens, const LengthOptions& like, const ReadModel& model);
+
+/// Common options of fit and pools, and the deployment they describe.
+struct DeploymentOptions {
+    ModelOptions model;
+    ShardingOptions sharding;
+    EngineOptions engine;
+    MemoryOptions memory;
+    LengthOptions lengths;
+    std::string distribution;
+    std::string max_model_len;
+
+    void add_to(CLI::App& verb);
+    Deployment deployment(std::vector<Note>& notes) const;
+    Setting setting(const Deployment& on) const;
+};
+
+}  // namespace kvcap::cli

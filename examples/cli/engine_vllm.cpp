@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+// vLLM: its flags under its own names, its plan, and the lines it prints.
+#include "engines.hpp"
+
+#include <kvcap/engine/vllm.hpp>
+#include <kvcap/engine/vllm/backends.hpp>
+#include <kvcap/io/nearest.hpp>
+#include <memory>
+
+namespace kvcap::cli {
+
+namespace {
+
+vllm::Rules rules_of(const std::string& version) {
+    if (version.empty()) {
+        return vllm::newest_rules;
+    }
+    const Result<vllm::Rules> rules = vllm::rules_named(version.c_str());
+    if (!rules) {
+        stop(Exit::unknown_architecture,
+             fmt::format("--engine: no rules are known for vLLM {}; known are 0.{} to 0.{}, and days up to {} (nearest: "
+                         "0.{})", version, vllm::oldest_release, vllm::newest_release, vllm::newest_day,
+                         rules.error().want > 1000 ? vllm::oldest_release : rules.error().want));
+    }
+    return *rules;
+}
+
+std::string name_of(const vllm::Rules& rules) {
+    if (rules.release != 0) {
+        return fmt::format("vLLM 0.{}.{}", rules.release, rules.patch);
+    }
+    return fmt::format("vLLM of {:04}-{:02}-{:02}", rules.day / 10000, rules.day / 100 % 100, rules.day % 100);
+}
+
+vllm::KvDtype dtype_of(const EngineQuestion& question, bool& as_formed) {
+    vllm::KvDtype dtype{};
+    const std::string& name = question.kv_cache_dtype;
+    as_formed = name == "bf16" || name == "bfloat16" || name == "f16" || name == "float16" || name == "half";
+    if (as_formed || vllm::dtype_named(name.c_str(), dtype)) {
+        return dtype;
+    }
+    std::vector<std::string> known;
+    for (const vllm::DtypeName& row : vllm::dtype_names) {
+        known.emplace_back(row.name);
+    }
+    stop(Exit::usage, fmt::format("--kv-cache-dtype: vLLM has no {}; it has {}", name, fmt::join(known, ", ")));
+}
+
+const vllm::BackendRow& backend_of(const EngineQuestion& question, const vllm::Options& options, EngineAnswer& answer) {
+    const ModelSpec& model = question.model->spec;
+    if (question.has("attention-backend")) {
+        const std::string name = question.text("attention-backend");
+        if (const vllm::BackendRow* row = vllm::backend_named(name.c_str())) {
+            return *row;
+        }
+        std::vector<std::string> known;
+        for (const vllm::BackendRow& row : vllm::backends) {
+            known.emplace_back(row.name);
+        }
+        stop(Exit::usage, fmt::format("--attention-backend: {} is not known; known: {}", name, fmt::join(known, ", ")));
+    }
+    const bool latents = vllm::has_kind(model, Kind::latent);
+    const vllm::BackendRow& row = vllm::default_backend(latents, vllm::has_kind(model, Kind::index), options.kv_dtype);
+    answer.notes.push_back({Origin::assumed, "--attention-backend",
+                            fmt::format("{}, what vLLM takes on Hopper; blocks depend on it", row.name)});
+    return row;
+}
+
+vllm::StateMode mode_of(const EngineQuestion& question) {
+    vllm::StateMode mode = vllm::StateMode::align;
+    const std::string name = question.text("mamba-cache-mode", "align");
+    if (!vllm::mode_named(name.c_str(), mode)) {
+        stop(Exit::usage, fmt::format("--mamba-cache-mode: {} is none of none, align, all", name));
+    }
+    return mode;
+}
+
+u32 small(const EngineQuestion& question, std::string_view flag, u32 otherwise) {
+    const u64 value = question.number(flag, otherwise);
+    if (value > 0xffffffffu) {
+        stop(Exit::usage, fmt::format("--{}: {} is too large", flag, value));
+    }
+    return static_cast<u32>(value);
+}
+
+vllm::Options options_of(const EngineQuestion& question, EngineAnswer& answer, bool& as_formed) {
+    vllm::Options options{};
+    options.kv_dtype = dtype_of(question, as_formed);
+    options.max_model_len = question.max_len;
+    options.max_num_batched_tokens = question.number("max-num-batched-tokens", 8192);
+    options.async_scheduling = question.has("async-scheduling");
+    options.prefix_caching = !question.has("no-enable-prefix-caching");
+    options.block_size = small(question, "block-size", 0);
+    options.prefix_match_unit = question.number("prefix-match-unit", 0);
+    options.num_blocks_override = question.number("num-gpu-blocks-override", 0);
+    options.hybrid_manager = !question.has("disable-hybrid-kv-cache-manager");
+    options.encoder_tokens = question.longest().encoder.value;
+    options.mode = mode_of(question);
+    options.spec_tokens = small(question, "num-speculative-tokens", 0);
+    const vllm::BackendRow& backend = backend_of(question, options, answer);
+    options.kernel_blocks = backend.blocks;
+    const std::string& name = question.model->read.class_name;
+    if (vllm::rules_of_class(name.c_str()).known == vllm::Known::by_layers &&
+        vllm::has_kind(question.model->spec, Kind::mamba2)) {
+        answer.notes.push_back({Origin::assumed, "model class",
+                                "vLLM's class of this model is not known here; rules of its layer kinds are used"});
+    }
+    return vllm::for_class(question.model->spec, name.c_str(), options);
+}
+
+std::string refusal_text(const vllm::Outcome& outcome) {
+    const vllm::Refusal& why = outcome.sizing.refusal;
+    const auto gib = [](u64 bytes) { return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / double(1u << 30)); };
+    switch (why.reason) {
+        case vllm::Reason::none: return report::text_of(outcome.error);
+        case vllm::Reason::no_memory:
+            return fmt::format("No available memory for the cache blocks ({} available)", gib(why.available));
+        case vllm::Reason::not_enough_memory:
+            return fmt::format("a request of {} tokens needs {}, and {} are available; the longest that fits has {} tokens",
+                               report::grouped(outcome.sizing.max_len == 0 ? outcome.design.options.max_model_len
+                                                                           : outcome.sizing.max_len),
+                               gib(why.needed), gib(why.available - why.kept_back), report::grouped(why.longest));
+        default: return fmt::format("vLLM refuses this model with these options: {}", vllm::name_of(why.reason));
+    }
+}
+
+std::string kind_words(const vllm::Spec& spec) {
+    switch (spec.kind) {
+        case vllm::SpecKind::window:
+        case vllm::SpecKind::window_mla: return fmt::format("{} {}", vllm::name_of(spec.kind), spec.window);
+        case vllm::SpecKind::chunked: return fmt::format("{} {}", vllm::name_of(spec.kind), spec.chunk);
+        default: return vllm::name_of(spec.kind);
+    }
+}
+
+/// One row a class of groups; padding: pages of the class less what its caches really need.
+void fill_rows(const vllm::Outcome& outcome, EngineAnswer& answer, const Lengths& lengths) {
+    const auto& kinds = outcome.design.grouping.kinds;
+    for (u32 k = 0; k < kinds.size(); ++k) {
+        const vllm::GroupKind& kind = kinds[k];
+        const GroupClass& as = outcome.plan.classes[k];
+        PoolRow row{.holds = kind_words(kind.spec) + (kind.mixed ? " (pages differ)" : ""), .groups = kind.groups,
+                    .tokens_per_unit = kind.spec.block, .unit = {kind.page}};
+        for (const Placement& place : outcome.plan.placed) {
+            row.caches += place.group_class == k ? 1 : 0;
+        }
+        const u64 natural = kind.spec.natural_page();
+        row.padding = {!kind.mixed && kind.page > natural ? kind.page - natural : 0};
+        row.units_per_request = as.steps.units(lengths) * as.groups;
+        answer.rows.push_back(row);
+    }
+}
+
+void fill_log(const vllm::Outcome& outcome, EngineAnswer& answer) {
+    const vllm::Log& log = outcome.log;
+    if (log.state != 0 && log.padded_state > log.state) {
+        answer.log.push_back(fmt::format("Setting attention block size to {} tokens to ensure that attention page size is "
+                                         ">= mamba page size.", outcome.design.blocks.block));
+        answer.log.push_back(fmt::format("Padding mamba page size by {:.2f}% to ensure that mamba page size and attention "
+                                         "page size are exactly equal.",
+                                         100.0 * static_cast<double>(log.padded_state - log.state) /
+                                             static_cast<double>(log.state)));
+    }
+    answer.log.push_back(fmt::format("GPU KV cache size: {} tokens", report::grouped(log.tokens)));
+    const u64 hundredths = vllm::hundredths(log.concurrency);
+    answer.log.push_back(fmt::format("Maximum concurrency for {} tokens per request: {}.{:02}x",
+                                     report::grouped(log.max_len), hundredths / 100, hundredths % 100));
+}
+
+EngineAnswer ask_vllm(const EngineQuestion& question) {
+    EngineAnswer answer{};
+    const auto engine = std::make_unique<vllm::Engine>();
+    engine->rules = rules_of(question.version);
+    answer.rules = name_of(engine->rules);
+    bool as_formed = false;
+    engine->options = options_of(question, answer, as_formed);
+    // vLLM's own dtypes store in its own way; a plain element format is already in the forms.
+    const ModelSpec model = vllm::registered(as_formed ? question.model->spec : question.model->read.spec,
+                                             question.model->read.class_name.c_str());
+    Sharding sharding = question.sharding;
+    sharding.remainder = Remainder::middle;
+    const Budget budget{question.available.data(), static_cast<u32>(question.available.size())};
+    const auto outcome = std::make_unique<vllm::Outcome>(engine->start(model, sharding, budget));
+    if (!outcome->runs()) {
+        answer.error = outcome->error.code != Errc::ok ? outcome->error : vllm::error_of(outcome->sizing.refusal);
+        answer.longest_hint = outcome->sizing.refusal.longest;
+        answer.refusal = refusal_text(*outcome);
+        return answer;
+    }
+    answer.plan = outcome->plan;
+    answer.unit = fmt::format("blocks of {}", outcome->plan.reported_block);
+    answer.verdict = judge(answer.plan, question.load());
+    const Demand one = demand(answer.plan, question.longest());
+    answer.request_units = one.units.empty() ? 0 : one.units[0];
+    answer.reserved_request = answer.plan.pools.empty() ? Bytes{} : answer.plan.pools[0].each * answer.request_units;
+    fill_rows(*outcome, answer, question.longest());
+    fill_log(*outcome, answer);
+    return answer;
+}
+
+}  // namespace
+
+extern const EngineFace vllm_face;
+const EngineFace vllm_face{
+    "vllm", "vLLM",
+    {"block-size=tokens per block", "max-num-batched-tokens=tokens of one step; windows reserve for it",
+     "attention-backend=FLASH_ATTN, FLASHINFER, FLASHMLA ...", "mamba-cache-mode=none, align or all",
+     "num-gpu-blocks-override=blocks, whatever the memory", "num-speculative-tokens=draft tokens a step",
+     "prefix-match-unit=tokens of one hash", "async-scheduling!two batches in flight",
+     "no-enable-prefix-caching!prefix caching off", "disable-hybrid-kv-cache-manager!one kind of group only"},
+    ask_vllm};
+
+}  // namespace kvcap::cli

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// The engines the program knows, and their flags.
+#include "engines.hpp"
+
+#include <algorithm>
+#include <kvcap/io/nearest.hpp>
+
+namespace kvcap::cli {
+
+#define KVCAP_ENGINE(name) extern const EngineFace name##_face;
+#include "engines.inc"
+#undef KVCAP_ENGINE
+
+const std::vector<const EngineFace*>& engine_faces() {
+    static const std::vector<const EngineFace*> all = {
+#define KVCAP_ENGINE(name) &name##_face,
+#include "engines.inc"
+#undef KVCAP_ENGINE
+    };
+    return all;
+}
+
+namespace {
+
+struct Flag {
+    std::string name;
+    std::string help;
+    bool takes_value = false;
+};
+
+Flag flag_of(std::string_view text) {
+    const std::size_t at = text.find_first_of("=!");
+    return {std::string{text.substr(0, at)}, std::string{text.substr(at + 1)}, text[at] == '='};
+}
+
+}  // namespace
+
+u64 EngineQuestion::number(std::string_view flag, u64 otherwise) const {
+    const auto found = flags == nullptr ? EngineFlags::const_iterator{} : flags->find(flag);
+    if (flags == nullptr || found == flags->end()) {
+        return otherwise;
+    }
+    return count_of(found->second, "--" + std::string{flag});
+}
+
+std::string EngineQuestion::text(std::string_view flag, std::string otherwise) const {
+    if (!has(flag)) {
+        return otherwise;
+    }
+    return flags->find(flag)->second;
+}
+
+void EngineOptions::add_to(CLI::App& verb) {
+    std::string names;
+    for (const EngineFace* face : engine_faces()) {
+        names += (names.empty() ? "" : ", ") + std::string{face->name};
+    }
+    verb.add_option("--engine", engine, names + "; with @VERSION or @DATE")->group("Engine")->capture_default_str();
+    for (const EngineFace* face : engine_faces()) {
+        for (const std::string_view text : face->flags) {
+            const Flag flag = flag_of(text);
+            if (verb.get_option_no_throw("--" + flag.name) != nullptr) {
+                continue;
+            }
+            const std::string help = fmt::format("{} ({})", flag.help, face->title);
+            if (flag.takes_value) {
+                verb.add_option("--" + flag.name, values[flag.name], help)->group("Engine");
+            } else {
+                verb.add_flag("--" + flag.name, switches[flag.name], help)->group("Engine");
+            }
+        }
+    }
+}
+
+const EngineFace& EngineOptions::face() const {
+    const std::string name = engine.substr(0, engine.find('@'));
+    std::vector<std::string> known;
+    for (const EngineFace* face : engine_faces()) {
+        if (face->name == name) {
+            return *face;
+        }
+        known.emplace_back(face->name);
+    }
+    const std::string near = nearest(name, known);
+    stop(Exit::unknown_architecture,
+         fmt::format("--engine: {} is no engine known here; wanted one of {}{}", name, fmt::join(known, ", "),
+                     near.empty() ? "" : " (did you mean " + near + "?)"));
+}
+
+std::string EngineOptions::version() const {
+    const std::size_t at = engine.find('@');
+    return at == std::string::npos ? "" : engine.substr(at + 1);
+}
+
+EngineFlags EngineOptions::flags() const {
+    EngineFlags given;
+    for (const auto& [name, value] : values) {
+        if (!value.empty()) {
+            given[name] = value;
+        }
+    }
+    for (const auto& [name, on] : switches) {
+        if (on) {
+            given[name] = "";
+        }
+    }
+    const EngineFace& chosen = face();
+    for (const auto& [name, value] : given) {
+        const bool known = std::any_of(chosen.flags.begin(), chosen.flags.end(),
+                                       [&](std::string_view text) { return flag_of(text).name == name; });
+        if (!known) {
+            stop(Exit::usage, fmt::format("--{} means nothing to {}", name, chosen.title));
+        }
+    }
+    return given;
+}
+
+}  // namespace kvcap::cli

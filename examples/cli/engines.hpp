@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// How verbs ask an engine: one question (model, split, memory, load), one answer (rules used, plan, verdict, the lines the
+// engine would print). An engine is one .cpp that defines an EngineFace, listed in engines.cpp.
+#pragma once
+
+#include "cli.hpp"
+
+#include <kvcap/plan/fit.hpp>
+#include <map>
+
+namespace kvcap::cli {
+
+/// Flags that only some engines know, by their long name without dashes ("block-size" -> "64", "enforce-eager" -> "").
+using EngineFlags = std::map<std::string, std::string, std::less<>>;
+
+/// available: bytes for the cache on every rank of one replica, stages in order. each, counts: the load at once on one
+/// replica, the longest first. max_len: the longest request the engine is started for.
+struct EngineQuestion {
+    const Model* model = nullptr;
+    std::string version{};  ///< after the "@" of --engine; empty = newest rules
+    std::string kv_cache_dtype = "auto";
+    Sharding sharding{};
+    std::vector<Bytes> available{};
+    std::vector<Lengths> each{};
+    std::vector<u64> counts{};
+    u64 max_len = 0;
+    const EngineFlags* flags = nullptr;
+
+    /// pre: each is not empty
+    const Lengths& longest() const { return each.front(); }
+    Load load() const { return {each.data(), counts.data(), static_cast<u32>(each.size())}; }
+
+    /// The flag's value, or `otherwise`. Named in the error when it is no number.
+    u64 number(std::string_view flag, u64 otherwise) const;
+    std::string text(std::string_view flag, std::string otherwise = {}) const;
+    bool has(std::string_view flag) const { return flags != nullptr && flags->find(flag) != flags->end(); }
+};
+
+/// One row of the pool table: what it holds, tokens per unit, units, bytes.
+struct PoolRow {
+    std::string holds{};
+    u64 groups = 1;
+    u64 caches = 0;
+    u64 tokens_per_unit = 0;
+    Bytes unit{};
+    Bytes padding{};  ///< of one unit: reserved and never used
+    u64 units_per_request = 0;
+};
+
+/// refusal: the engine's own reason, in words; then plan and verdict say nothing.
+struct EngineAnswer {
+    std::string rules{};         ///< "vLLM 0.28.0 (2026-08)"
+    std::string unit = "units";  ///< what a pool counts: "blocks of 64", "cells", "bytes"
+    std::string refusal{};
+    Error error{};               ///< behind the refusal, when it is one of numbers
+    u64 longest_hint = 0;        ///< the longest request the engine itself says would fit; 0: none said
+    PoolPlan plan{};
+    Verdict verdict{};
+    u64 request_units = 0;       ///< units one request takes of the pool that binds
+    Bytes reserved_request{};    ///< bytes set aside for one request
+    std::vector<PoolRow> rows{};
+    std::vector<std::string> log{};
+    std::vector<Note> notes{};
+
+    bool runs() const { return refusal.empty(); }
+    bool fits() const { return runs() && verdict.fits; }
+};
+
+/// flags: long names it understands, with their help; "name=help" takes a value, "name!help" is a switch.
+struct EngineFace {
+    std::string_view name;
+    std::string_view title;
+    std::vector<std::string_view> flags;
+    EngineAnswer (*ask)(const EngineQuestion& question);
+};
+
+const std::vector<const EngineFace*>& engine_faces();
+
+/// --engine NAME[@VERSION|@DATE] and every engine's own flags.
+struct EngineOptions {
+    std::string engine = "exact";
+    std::map<std::string, std::string> values;
+    std::map<std::string, bool> switches;
+
+    void add_to(CLI::App& verb);
+    /// Exit 4 with the nearest names when unknown; a flag the engine does not know is a usage error.
+    const EngineFace& face() const;
+    std::string version() const;
+    EngineFlags flags() const;
+};
+
+}  // namespace kvcap::cli

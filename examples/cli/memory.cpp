@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// GPUs, weights and what is left for the cache.
+#include "memory.hpp"
+
+#include "cards.hpp"
+
+#include <cmath>
+#include <kvcap/io/nearest.hpp>
+#include <nlohmann/json.hpp>
+
+namespace kvcap::cli {
+
+namespace {
+
+std::string lower(std::string text) {
+    for (char& c : text) {
+        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    return text;
+}
+
+Gpu gpu_of(const nlohmann::json& row) {
+    Gpu gpu{.name = row.at("name"), .title = row.at("title")};
+    gpu.nominal = {row.at("nominal_bytes").get<u64>()};
+    gpu.reported = {row.at("reported_mib").is_null() ? 0 : row.at("reported_mib").get<u64>() << 20};
+    const auto rate = [&](const nlohmann::json& in, const char* key) {
+        return in.contains(key) && in.at(key).is_number() ? in.at(key).get<double>() : 0.0;
+    };
+    gpu.bandwidth = rate(row, "bandwidth");
+    gpu.dense_bf16 = rate(row.at("dense_flops"), "bf16");
+    gpu.dense_fp8 = rate(row.at("dense_flops"), "fp8");
+    gpu.link_bandwidth = rate(row, "link_bandwidth");
+    return gpu;
+}
+
+double share_of(const std::string& text) {
+    char* end = nullptr;
+    const double share = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != '\0' || !(share > 0 && share <= 1)) {
+        stop(Exit::usage, fmt::format("--util: {} is no share; wanted a number above 0 and at most 1", text));
+    }
+    return share;
+}
+
+/// KAITO's published rule of June 2026: 2.3 GiB and 5% of the rank's weights.
+Bytes kaito_2026_06(Bytes weights) {
+    return Bytes{static_cast<u64>(2.3 * static_cast<double>(u64{1} << 30)) + weights.value / 20};
+}
+
+void read_non_kv(const MemoryOptions& options, Memory& memory) {
+    if (!options.non_kv.empty()) {
+        const Bytes fixed = bytes_of(options.non_kv, "--non-kv-bytes");
+        memory.non_kv_known = true;
+        memory.non_kv = [fixed](Bytes) { return fixed; };
+    } else if (!options.overhead.empty()) {
+        if (options.overhead != "kaito-2026-06") {
+            stop(Exit::usage, fmt::format("--overhead: {} is not known; known: kaito-2026-06 (2.3 GiB + 5% of the rank's "
+                                          "weights)", options.overhead));
+        }
+        memory.non_kv_known = true;
+        memory.assumption = options.overhead;
+        memory.non_kv = kaito_2026_06;
+    }
+}
+
+}  // namespace
+
+Gpu gpu_named(const std::string& name) {
+    const nlohmann::json catalogue = nlohmann::json::parse(gpu_catalogue());
+    std::vector<std::string> known;
+    for (const nlohmann::json& row : catalogue.at("gpus")) {
+        std::vector<std::string> names{row.at("name"), row.at("title")};
+        for (const nlohmann::json& other : row.value("also", nlohmann::json::array())) {
+            names.push_back(other);
+        }
+        for (const std::string& each : names) {
+            if (lower(each) == lower(name)) {
+                return gpu_of(row);
+            }
+        }
+        known.push_back(row.at("name"));
+    }
+    const std::string near = nearest(lower(name), known);
+    stop(Exit::bad_input, fmt::format("--gpu: {} is not in the catalogue{}; known: {}. Its memory can be given: --gpu-mem "
+                                      "80GiB", name, near.empty() ? "" : " (did you mean " + near + "?)",
+                                      fmt::join(known, ", ")));
+}
+
+void MemoryOptions::add_to(CLI::App& verb) {
+    verb.add_option("--gpu", gpu, "GPU by name (h100, h200, a100-80gb ...)")->group("Memory");
+    verb.add_option("--gpus", gpus, "How many there are; the split must not need more")->group("Memory");
+    verb.add_option("--gpu-mem", gpu_mem, "Memory of one GPU, instead of a name: 80GiB")->group("Memory");
+    verb.add_option("--util,--gpu-memory-utilization", util, "Share the engine may use")->group("Memory")
+        ->capture_default_str();
+    verb.add_option("--fraction-of", fraction_of, "total, or free (what weights and the rest leave)")->group("Memory")
+        ->capture_default_str();
+    verb.add_option("--kv-budget,--kv-cache-memory-bytes", kv_budget, "Bytes for the cache on a rank, outright")
+        ->group("Memory");
+    verb.add_option("--non-kv-bytes", non_kv, "Memory a rank needs beside weights and cache")->group("Memory");
+    verb.add_option("--overhead", overhead, "A named assumption for that: kaito-2026-06")->group("Memory");
+    verb.add_option("--weights-bytes", weights, "Weights of one rank, instead of those known or derived")->group("Memory");
+}
+
+Bytes Memory::for_cache(Bytes rank_weights, Bytes non_kv_bytes) const {
+    if (by_budget) {
+        return minus(budget, non_kv_bytes).value_or({});
+    }
+    const Bytes used = rank_weights + non_kv_bytes;
+    if (!of_free) {
+        return minus(share, used).value_or({});
+    }
+    const Bytes free = minus(total, used).value_or({});
+    return {static_cast<u64>(static_cast<double>(free.value) * util)};
+}
+
+Memory memory_of(const MemoryOptions& options, std::vector<Note>& notes) {
+    Memory memory{};
+    if (!options.kv_budget.empty()) {
+        memory.by_budget = true;
+        memory.budget = bytes_of(options.kv_budget, "--kv-budget");
+        memory.described = "budget " + report::amount_and_exact(memory.budget) + " a rank";
+        return memory;
+    }
+    if (!options.gpu_mem.empty()) {
+        memory.total = bytes_of(options.gpu_mem, "--gpu-mem");
+        memory.described = report::amount(memory.total) + " a GPU";
+    } else if (!options.gpu.empty()) {
+        const Gpu gpu = gpu_named(options.gpu);
+        memory.total = gpu.total();
+        memory.described = fmt::format("{}, {}", gpu.title, report::amount(gpu.total()));
+        if (gpu.reported.value == 0) {
+            notes.push_back({Origin::assumed, "--gpu " + gpu.name,
+                             "nominal memory: what its driver shows is a little less and not recorded"});
+        }
+    } else {
+        stop(Exit::usage, "no memory is said: give --gpu NAME, --gpu-mem 80GiB, or --kv-budget 40GiB");
+    }
+    memory.util = share_of(options.util);
+    if (options.fraction_of != "total" && options.fraction_of != "free") {
+        stop(Exit::usage, fmt::format("--fraction-of: {} is neither total nor free", options.fraction_of));
+    }
+    memory.of_free = options.fraction_of == "free";
+    memory.share = {static_cast<u64>(std::ceil(static_cast<double>(memory.total.value) * memory.util))};
+    if (!options.weights.empty()) {
+        memory.weights_given = true;
+        memory.weights = bytes_of(options.weights, "--weights-bytes");
+    }
+    read_non_kv(options, memory);
+    return memory;
+}
+
+}  // namespace kvcap::cli

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// How much memory is there for the cache on each rank? From a GPU, a size, or a budget given outright; less the rank's
+// weights and what else the engine takes, when that is known.
+#pragma once
+
+#include "cli.hpp"
+
+#include <functional>
+
+namespace kvcap::cli {
+
+/// One GPU of configs/gpus.json.
+struct Gpu {
+    std::string name;
+    std::string title;
+    Bytes nominal{};
+    Bytes reported{};        ///< what its driver shows; 0: not known
+    double bandwidth = 0;
+    double dense_bf16 = 0;
+    double dense_fp8 = 0;
+    double link_bandwidth = 0;
+    Bytes total() const { return reported.value != 0 ? reported : nominal; }
+};
+
+/// By name or one of its other names, any case. Exit 3 with the nearest names when unknown.
+Gpu gpu_named(const std::string& name);
+
+/// Weights of one rank; `how`: "safetensors", "card", "derived", or empty when unknown.
+struct RankWeights {
+    Bytes bytes{};
+    std::string how;
+};
+
+RankWeights weights_on_rank(const Model& model, const Sharding& sharding, bool attention_dp, u32 stage);
+
+/// --gpu --gpus --gpu-mem --util --fraction-of --kv-budget --non-kv-bytes --overhead --weights-bytes
+struct MemoryOptions {
+    std::string gpu;
+    u32 gpus = 0;
+    std::string gpu_mem;
+    std::string util = "0.9";
+    std::string fraction_of = "total";
+    std::string kv_budget;
+    std::string non_kv;
+    std::string overhead;
+    std::string weights;
+
+    void add_to(CLI::App& verb);
+};
+
+/// What is known of one rank's memory. The cache gets share - weights - non_kv, or `budget` outright.
+struct Memory {
+    bool by_budget = false;
+    Bytes budget{};
+    Bytes total{};
+    Bytes share{};                ///< total x util
+    bool of_free = false;         ///< the share is taken of what the weights and the rest leave
+    double util = 0.9;
+    bool non_kv_known = false;
+    std::string assumption;       ///< the name of --overhead, if that is where non-KV memory comes from
+    std::function<Bytes(Bytes weights)> non_kv;
+    bool weights_given = false;
+    Bytes weights{};
+    std::string described;        ///< "H200 SXM 141GB, 143,771 MiB as its driver shows it"
+
+    /// Bytes for the cache on a rank with these weights when everything else takes `non_kv`; 0 when nothing is left.
+    Bytes for_cache(Bytes rank_weights, Bytes non_kv_bytes) const;
+};
+
+/// Stops when neither memory nor a budget is said.
+Memory memory_of(const MemoryOptions& options, std::vector<Note>& notes);
+
+}  // namespace kvcap::cli

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// kvcap pools MODEL: what an engine makes of the memory: blocks or slots, groups, pages, padding, and its log lines.
+#include "deployment.hpp"
+#include "screen.hpp"
+
+#include <kvcap/io/spec_line.hpp>
+#include <kvcap/report.hpp>
+#include <memory>
+
+namespace kvcap::cli {
+
+namespace {
+
+struct PoolsOptions {
+    DeploymentOptions on;
+    Output output;
+};
+
+struct Answered {
+    const EngineFace* face = nullptr;
+    EngineAnswer answer{};
+};
+
+std::string rows_table(const EngineAnswer& answer) {
+    using A = report::Align;
+    report::Table table{{A::left, A::right, A::right, A::right, A::right, A::right, A::right}};
+    table.row({"group", "groups", "caches", "tokens", "page", "padding", "a request"});
+    for (const PoolRow& row : answer.rows) {
+        table.row({row.holds, report::grouped(row.groups), report::grouped(row.caches),
+                   row.tokens_per_unit == 0 ? "-" : report::grouped(row.tokens_per_unit), report::exact(row.unit),
+                   row.padding.value == 0 ? "-" : report::exact(row.padding), report::grouped(row.units_per_request)});
+    }
+    return answer.rows.empty() ? "" : table.text();
+}
+
+std::string pools_table(const EngineAnswer& answer, report::Unit unit) {
+    using A = report::Align;
+    report::Table table{{A::left, A::right, A::right, A::right}};
+    table.row({"pool of " + answer.unit, "units", "each", "allocated"});
+    for (u32 i = 0; i < answer.plan.pools.size(); ++i) {
+        const Pool& pool = answer.plan.pools[i];
+        table.row({fmt::format("{}{}", i + 1, pool.spare == 0 ? "" : fmt::format(" ({} kept back)", pool.spare)),
+                   report::grouped(pool.units), report::exact(pool.each), report::amount(pool.allocated, unit)});
+    }
+    return answer.plan.pools.empty() ? "" : table.text();
+}
+
+std::string screen_of(const Answered& one, report::Unit unit, const Session& session) {
+    std::string out = session.bold(one.answer.rules) + '\n';
+    if (!one.answer.runs()) {
+        return out + paragraph("  does not start: " + one.answer.refusal) + '\n';
+    }
+    out += pools_table(one.answer, unit) + rows_table(one.answer);
+    for (const std::string& line : one.answer.log) {
+        out += "  log: " + line + '\n';
+    }
+    return out;
+}
+
+void write_pools(report::Json& json, const EngineAnswer& answer) {
+    json.array("pools");
+    for (const Pool& pool : answer.plan.pools) {
+        json.object({}, report::Layout::flat).field("units", pool.units).field("spare", pool.spare);
+        json.field("extra", pool.extra).field("copies", pool.copies).field("unit_bytes", pool.each);
+        json.field("allocated_bytes", pool.allocated).field("second_units", pool.second);
+        json.field("limiting_worker", pool.limiting).end();
+    }
+    json.end().array("groups");
+    for (const PoolRow& row : answer.rows) {
+        json.object({}, report::Layout::flat).field("holds", row.holds).field("groups", row.groups);
+        json.field("caches", row.caches).field("tokens_per_unit", row.tokens_per_unit).field("page_bytes", row.unit);
+        json.field("padding_bytes", row.padding).field("units_per_request", row.units_per_request).end();
+    }
+    json.end();
+}
+
+std::string json_of(const Model& model, const std::vector<Answered>& all, const std::vector<Note>& notes) {
+    report::Json json;
+    json.object().field("schema", "kvcap.pools/1").field("model", model.label);
+    json.field("spec", spec_line(model.spec, model.read.shared)).array("engines");
+    for (const Answered& one : all) {
+        json.object().field("engine", one.face->name).field("rules", one.answer.rules);
+        json.field("starts", one.answer.runs()).field("refusal", one.answer.refusal).field("unit", one.answer.unit);
+        json.field("block_size", one.answer.plan.reported_block).field("max_model_len", one.answer.plan.max_len);
+        json.field("units_per_request", one.answer.request_units);
+        json.field("reserved_bytes_per_request", one.answer.reserved_request);
+        write_pools(json, one.answer);
+        json.array("engine_log");
+        for (const std::string& line : one.answer.log) {
+            json.item(line);
+        }
+        json.end();
+        report::write_notes(json, one.answer.notes);
+        json.end();
+    }
+    json.end();
+    report::write_notes(json, notes);
+    return json.end().text();
+}
+
+void run(PoolsOptions options, Session& session) {
+    options.output.begin(session);
+    const report::Unit unit = options.output.unit_for({u64{1} << 40});
+    const bool every = options.on.engine.engine == "all";
+    std::vector<Note> notes;
+    if (every) {
+        options.on.engine.engine = "exact";
+    }
+    Deployment on = options.on.deployment(notes);
+    const Setting asked = options.on.setting(on);
+    if (!on.memory.non_kv_known && !on.memory.by_budget) {
+        notes.push_back({Origin::assumed, "--non-kv-bytes", "0: nothing but weights and cache; give it for real numbers"});
+    }
+    std::vector<Answered> all;
+    for (const EngineFace* face : engine_faces()) {
+        if (every ? face->name != "exact" : face == on.face) {
+            on.face = face;
+            all.push_back({face, on.ask(asked, on.known_non_kv(asked))});
+        }
+    }
+    const Model& model = on.formats[0].model;
+    for (const Answered& one : all) {
+        session.exit = one.answer.runs() ? session.exit : Exit::does_not_fit;
+    }
+    if (options.output.json) {
+        return session.print(json_of(model, all, notes));
+    }
+    std::string out = heading(model, on.memory.described, session);
+    for (const Answered& one : all) {
+        out += screen_of(one, unit, session);
+        notes.insert(notes.end(), one.answer.notes.begin(), one.answer.notes.end());
+    }
+    session.print(out + notes_text(notes, false, session));
+}
+
+}  // namespace
+
+void add_pools(CLI::App& app, Session& session) {
+    const auto options = std::make_shared<PoolsOptions>();
+    options->on.engine.engine = "vllm";
+    CLI::App* verb = app.add_subcommand("pools", "What an engine makes of the memory: blocks, groups, pages, log lines");
+    options->on.add_to(*verb);
+    options->output.add_to(*verb, false);
+    verb->footer("Examples:\n"
+                 "  kvcap pools gemma-3-27b --kv-budget 20GiB --tokens 32k --engine vllm@0.28.0\n"
+                 "  kvcap pools qwen3-next-80b-a3b --gpu h100 --tp 2 --non-kv-bytes 4GiB --tokens 128k\n"
+                 "  kvcap pools llama-3.1-8b --kv-budget 40GiB --engine all");
+    verb->callback([options, &session] { run(*options, session); });
+}
+
+}  // namespace kvcap::cli
