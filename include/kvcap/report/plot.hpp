@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// A line chart as one SVG text: logarithmic or plain axes, direct labels at the lines' ends, readable on light and dark
+// pages (colours follow the reader's scheme). No script, no font, no outside file.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kvcap::inline v1::report {
+
+struct Series {
+    std::string name;
+    std::vector<std::pair<double, double>> points;
+};
+
+struct Axis {
+    std::string title;
+    bool logarithmic = true;
+    double base = 2;                                  ///< of the ticks on a logarithmic axis
+    std::string (*label)(double) = nullptr;           ///< how a tick is written
+};
+
+/// "1K", "1M" in powers of 1,024.
+inline std::string binary_count(double n) {
+    const char* suffix[] = {"", "K", "M", "G", "T"};
+    int step = 0;
+    for (; n >= 1024 && step < 4; ++step) {
+        n /= 1024;
+    }
+    return fmt::format("{:g}{}", n, suffix[step]);
+}
+
+inline std::string binary_bytes(double n) {
+    const char* suffix[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    int step = 0;
+    for (; n >= 1024 && step < 5; ++step) {
+        n /= 1024;
+    }
+    return fmt::format("{:g} {}", n, suffix[step]);
+}
+
+inline std::string plain_number(double n) { return fmt::format("{:g}", n); }
+
+/// Text safe inside SVG.
+inline std::string escaped(const std::string& text) {
+    std::string out;
+    for (const char c : text) {
+        out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : c == '"' ? "&quot;" : std::string(1, c);
+    }
+    return out;
+}
+
+class Plot {
+public:
+    Plot(std::string title, Axis x, Axis y) : title_{std::move(title)}, x_{std::move(x)}, y_{std::move(y)} {}
+
+    Plot& add(Series series) {
+        series_.push_back(std::move(series));
+        return *this;
+    }
+    /// A level across the plot, such as the memory there is.
+    Plot& level(std::string name, double y) {
+        levels_.emplace_back(std::move(name), y);
+        return *this;
+    }
+
+    std::string svg() const {
+        const Span x = span(x_, true);
+        const Span y = span(y_, false);
+        std::string out = head();
+        out += grid(x, y) + lines(x, y) + labels(y);
+        return out + "</svg>\n";
+    }
+
+private:
+    static constexpr double width = 860, height = 480, left = 86, right = 214, top = 48, bottom = 56;
+
+    struct Span {
+        double low = 0, high = 1;
+        bool logarithmic = false;
+        double at(double v) const {
+            const double a = logarithmic ? std::log2(std::max(v, low)) : v;
+            const double b = logarithmic ? std::log2(low) : low;
+            const double c = logarithmic ? std::log2(high) : high;
+            return c > b ? (a - b) / (c - b) : 0;
+        }
+    };
+
+    static double px(const Span& x, double v) { return left + x.at(v) * (width - left - right); }
+    static double py(const Span& y, double v) { return height - bottom - y.at(v) * (height - top - bottom); }
+
+    Span span(const Axis& axis, bool horizontal) const {
+        double low = HUGE_VAL;
+        double high = -HUGE_VAL;
+        const auto take = [&](double v) {
+            if (!axis.logarithmic || v > 0) {
+                low = std::min(low, v);
+                high = std::max(high, v);
+            }
+        };
+        for (const Series& series : series_) {
+            for (const auto& [px_, py_] : series.points) {
+                take(horizontal ? px_ : py_);
+            }
+        }
+        for (const auto& each : levels_) {
+            if (!horizontal) {
+                take(each.second);
+            }
+        }
+        if (!(low <= high)) {
+            return {1, 2, axis.logarithmic};
+        }
+        if (axis.logarithmic) {
+            low = std::exp2(std::floor(std::log2(low)));
+            high = std::exp2(std::ceil(std::log2(high)));
+            return {low, high > low ? high : low * 2, true};
+        }
+        low = std::min(low, 0.0);
+        return {low, high > low ? high * 1.05 : low + 1, false};
+    }
+
+    /// Ticks at powers of the base, thinned to at most 9; or about 5 round numbers.
+    static std::vector<double> ticks(const Axis& axis, const Span& s) {
+        std::vector<double> at;
+        if (s.logarithmic) {
+            const double steps = std::log2(s.high / s.low) / std::log2(axis.base);
+            const double stride = std::max(1.0, std::ceil(steps / 8));
+            for (double v = s.low; v <= s.high * 1.0001; v *= std::pow(axis.base, stride)) {
+                at.push_back(v);
+            }
+            return at;
+        }
+        const double raw = (s.high - s.low) / 5;
+        const double ten = std::pow(10, std::floor(std::log10(raw)));
+        const double step = raw / ten < 1.5 ? ten : raw / ten < 3.5 ? 2 * ten : raw / ten < 7.5 ? 5 * ten : 10 * ten;
+        for (double v = std::ceil(s.low / step) * step; v <= s.high; v += step) {
+            at.push_back(std::abs(v) < step / 1000 ? 0 : v);
+        }
+        return at;
+    }
+
+    std::string head() const {
+        return fmt::format(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" role=\"img\" aria-label=\"{2}\">\n"
+            "<style>\n"
+            "svg {{ font: 13px system-ui, sans-serif; background: #fff; --ink: #1c1c1c; --faint: #d9d9d9; --soft: #5c5c5c;\n"
+            "  --c0: #0b62a4; --c1: #b8460e; --c2: #2b7a3f; --c3: #7b3fa0; --c4: #8a6d00; --c5: #a3195b; --c6: #00707a;\n"
+            "  --c7: #555555; }}\n"
+            "@media (prefers-color-scheme: dark) {{ svg {{ background: #16181c; --ink: #ececec; --faint: #3a3d44;\n"
+            "  --soft: #a8abb2; --c0: #6cb6ff; --c1: #ff9d5c; --c2: #7fd48f; --c3: #cf9dff; --c4: #e6c84a; --c5: #ff8ab8;\n"
+            "  --c6: #5cd6df; --c7: #c0c0c0; }} }}\n"
+            "text {{ fill: var(--ink); }} .soft {{ fill: var(--soft); }} .grid {{ stroke: var(--faint); }}\n"
+            "path {{ fill: none; stroke-width: 2.2; }} .level {{ stroke: var(--soft); stroke-dasharray: 6 4; }}\n"
+            "</style>\n<text x=\"{3}\" y=\"26\" font-size=\"16\" font-weight=\"600\">{2}</text>\n",
+            width, height, escaped(title_), left);
+    }
+
+    std::string grid(const Span& x, const Span& y) const {
+        std::string out;
+        for (const double v : ticks(x_, x)) {
+            out += fmt::format("<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>"
+                               "<text class=\"soft\" x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4}</text>\n",
+                               px(x, v), top, height - bottom, height - bottom + 20,
+                               x_.label ? x_.label(v) : plain_number(v));
+        }
+        for (const double v : ticks(y_, y)) {
+            out += fmt::format("<line class=\"grid\" y1=\"{0:.1f}\" y2=\"{0:.1f}\" x1=\"{1}\" x2=\"{2}\"/>"
+                               "<text class=\"soft\" x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
+                               py(y, v), left, width - right, left - 8, py(y, v) + 4,
+                               y_.label ? y_.label(v) : plain_number(v));
+        }
+        out += fmt::format("<text class=\"soft\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+                           left + (width - left - right) / 2, height - 14, escaped(x_.title));
+        out += fmt::format("<text class=\"soft\" x=\"{}\" y=\"{}\">{}</text>\n", 8, top - 8, escaped(y_.title));
+        return out;
+    }
+
+    std::string lines(const Span& x, const Span& y) const {
+        std::string out;
+        for (std::size_t i = 0; i < series_.size(); ++i) {
+            std::string path;
+            for (const auto& [vx, vy] : series_[i].points) {
+                if ((x.logarithmic && vx <= 0) || (y.logarithmic && vy <= 0)) {
+                    continue;
+                }
+                path += fmt::format("{}{:.1f},{:.1f}", path.empty() ? "M" : " L", px(x, vx), py(y, vy));
+            }
+            out += fmt::format("<path stroke=\"var(--c{})\" d=\"{}\"/>\n", i % 8, path);
+        }
+        for (const auto& [name, v] : levels_) {
+            out += fmt::format("<line class=\"level\" x1=\"{}\" x2=\"{}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>\n", left,
+                               width - right, py(y, v));
+        }
+        return out;
+    }
+
+    /// Names at the right, moved apart so that none covers another.
+    std::string labels(const Span& y) const {
+        struct Label {
+            double y = 0;
+            std::string text;
+            std::string fill;
+        };
+        std::vector<Label> all;
+        for (std::size_t i = 0; i < series_.size(); ++i) {
+            if (!series_[i].points.empty()) {
+                all.push_back({py(y, series_[i].points.back().second), series_[i].name, fmt::format("var(--c{})", i % 8)});
+            }
+        }
+        for (const auto& [name, v] : levels_) {
+            all.push_back({py(y, v), name, "var(--soft)"});
+        }
+        std::stable_sort(all.begin(), all.end(), [](const Label& a, const Label& b) { return a.y < b.y; });
+        double floor_ = top;
+        std::string out;
+        for (Label& label : all) {
+            label.y = std::max(label.y, floor_);
+            floor_ = label.y + 16;
+            out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" style=\"fill: {}\">{}</text>\n", width - right + 8, label.y + 4,
+                               label.fill, escaped(label.text));
+        }
+        return out;
+    }
+
+    std::string title_;
+    Axis x_;
+    Axis y_;
+    std::vector<Series> series_;
+    std::vector<std::pair<std::string, double>> levels_;
+};
+
+}  // namespace kvcap::inline v1::report
