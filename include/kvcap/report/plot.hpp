@@ -193,7 +193,7 @@ private:
             out += fmt::format("<path stroke=\"var(--c{})\" d=\"{}\"/>\n", i % 8, path);
         }
         for (const auto& [name, v] : levels_) {
-            out += fmt::format("<line class=\"level\" x1=\"{}\" x2=\"{}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>\n", left,
+            out += fmt::format("<line class=\"level\" x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>\n", left,
                                width - right, py(y, v));
         }
         return out;
