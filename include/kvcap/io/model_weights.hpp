@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// The best answer to "how large are the weights?" for a config and, if there is one, the folder it lies in: safetensors
+// headers, else the index's total, else a card's `weights_bytes`, else parameters derived from the config.
+#pragma once
+
+#include <kvcap/io/hf/parameters.hpp>
+#include <kvcap/io/safetensors.hpp>
+
+namespace kvcap::inline v1 {
+
+namespace io {
+
+/// One equal part per layer: all that is known of a family without formulas.
+inline Weights even_layers(u32 layers) {
+    Weights shape{.layers = layers};
+    for (u32 i = 0; i < layers; ++i) {
+        shape.add({.part = WeightPart::dense, .layer = i, .parameters = 1});
+    }
+    return shape;
+}
+
+/// Key heads per layer and ties, which tensor names do not tell.
+inline void complete(Weights& exact, const ModelSpec& model) {
+    std::vector<u32> heads(model.layers, 0);
+    for (const Cache& cache : model.caches) {
+        const LayerForm& form = model.form_of(cache);
+        if (cache.layer < model.layers && form.kind == Kind::attention) {
+            heads[cache.layer] = form.streams[0].heads;
+        }
+    }
+    exact.tied = true;
+    exact.layers = model.layers;
+    for (WeightGroup& group : exact.groups) {
+        exact.tied = exact.tied && group.part != WeightPart::head;
+        if (group.part == WeightPart::keys && group.layer < heads.size()) {
+            group.heads = heads[group.layer];
+        }
+    }
+}
+
+/// `weights_bytes` of a card: bytes by dtype.
+inline std::vector<WeightType> carded_types(JsonValue card, u64& total) {
+    std::vector<WeightType> types;
+    card["weights_bytes"].each([&](u32, std::string_view dtype, JsonValue bytes) {
+        const u32 bits = dtype_bits(dtype);
+        types.push_back({std::string{dtype}, bits == 0 ? 0 : bytes.whole() * 8 / bits, bytes.whole()});
+        total = saturating_sum(total, bytes.whole());
+    });
+    return types;
+}
+
+}  // namespace io
+
+/// Weights of the model whose config is `json_text`. `folder`: where safetensors may lie, or empty.
+inline Diagnosed<Weights> weights_of(std::string_view json_text, const std::filesystem::path& folder = {}) {
+    const Diagnosed<ReadModel> model = read_config(json_text);
+    if (!model) {
+        return *model.error;
+    }
+    Diagnosed<Weights> exact = folder.empty() ? Diagnosed<Weights>{} : read_safetensors(folder);
+    if (exact.error) {
+        return exact;
+    }
+    if (exact && exact->source == WeightSource::safetensors) {
+        io::complete(*exact, model->spec);
+        exact.notes.push_back({Origin::given, folder.string(), "weights from safetensors headers"});
+        return exact;
+    }
+    Diagnosed<Weights> derived = derived_weights(json_text);
+    u64 total = exact ? exact->bytes : 0;
+    WeightSource source = WeightSource::index;
+    std::vector<WeightType> types;
+    if (total == 0) {
+        const Diagnosed<JsonDocument> card = load_json(json_text);
+        types = io::carded_types(root_of(*card), total);
+        source = WeightSource::card;
+    }
+    if (total == 0) {
+        return derived;
+    }
+    const bool shaped = derived.value.has_value();
+    Diagnosed<Weights> all{spread(shaped ? *derived : io::even_layers(model->spec.layers), source, total, std::move(types))};
+    all->parameters = shaped ? derived->parameters : 0;
+    all.notes.push_back({Origin::given, name_of(source), std::to_string(total) + " bytes of weights"});
+    all.notes.push_back({Origin::assumed, name_of(source), shaped ? "divided among the parts in proportion to derived parameters"
+                                                                  : "divided evenly among the layers"});
+    return all;
+}
+
+}  // namespace kvcap::inline v1

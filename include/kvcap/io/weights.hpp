@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// How large are a model's weights, in all and on one rank? Parts that parallelism treats alike, per layer, with
+// parameters and bytes. Sources, best first: safetensors headers, their index, a card, derived from the config.
+#pragma once
+
+#include <kvcap/io/diagnosis.hpp>
+#include <kvcap/sharding.hpp>
+
+namespace kvcap::inline v1 {
+
+enum class WeightSource : u8 { unknown, safetensors, index, card, derived };
+
+/// embedding: first stage, split by vocabulary. head: last stage, likewise. keys: k and v projections, dealt or copied
+/// with their heads. attention, dense: divided by tp. experts: divided by ep, or by tp without it. whole: on every rank.
+enum class WeightPart : u8 { embedding, head, keys, attention, dense, experts, whole };
+
+/// layer: no_layer for what belongs to none. heads: key heads of a `keys` part.
+struct WeightGroup {
+    WeightPart part = WeightPart::whole;
+    u32 layer = no_layer;
+    u32 heads = 0;
+    u64 parameters = 0;
+    u64 bytes = 0;
+    friend bool operator==(const WeightGroup&, const WeightGroup&) = default;
+};
+
+struct WeightType {
+    std::string dtype;
+    u64 parameters = 0;
+    u64 bytes = 0;
+    friend bool operator==(const WeightType&, const WeightType&) = default;
+};
+
+struct Weights {
+    WeightSource source = WeightSource::unknown;
+    u64 parameters = 0;
+    u64 bytes = 0;
+    u32 layers = 0;
+    bool tied = false;  ///< the head is the embedding: with several stages the first and the last hold it
+    std::vector<WeightType> types{};
+    std::vector<WeightGroup> groups{};
+    friend bool operator==(const Weights&, const Weights&) = default;
+
+    void add(const WeightGroup& group) {
+        parameters = saturating_sum(parameters, group.parameters);
+        bytes = saturating_sum(bytes, group.bytes);
+        for (WeightGroup& known : groups) {
+            if (known.part == group.part && known.layer == group.layer && known.heads == group.heads) {
+                known.parameters += group.parameters;
+                known.bytes += group.bytes;
+                return;
+            }
+        }
+        groups.push_back(group);
+    }
+};
+
+constexpr const char* name_of(WeightSource source) noexcept {
+    switch (source) {
+        case WeightSource::unknown: return "unknown";
+        case WeightSource::safetensors: return "safetensors headers";
+        case WeightSource::index: return "safetensors index";
+        case WeightSource::card: return "card";
+        case WeightSource::derived: return "derived from the config";
+    }
+    return "unknown";
+}
+
+/// ep: ranks over which experts are dealt whole (1: experts are split by tp like the rest). attention_dp: each rank holds
+/// all attention weights.
+struct WeightSplit {
+    Sharding sharding{};
+    u32 ep = 1;
+    bool attention_dp = false;
+};
+
+inline constexpr const char* weight_rule =
+    "vocabulary, attention and MLP divided by tp; k and v copied where key heads are fewer; experts by ep, else by tp; "
+    "norms, routers and latent down-projections whole; embedding on the first stage, head on the last";
+
+/// Bytes of one group on a rank of `stage`; rounded up where a part does not divide.
+inline u64 bytes_on_rank(const WeightGroup& group, const WeightSplit& split) noexcept {
+    const u32 tp = split.sharding.tp == 0 ? 1 : split.sharding.tp;
+    const u32 attention_tp = split.attention_dp ? 1 : tp;
+    switch (group.part) {
+        case WeightPart::embedding:
+        case WeightPart::head:
+        case WeightPart::dense: return ceil_div(group.bytes, tp);
+        case WeightPart::attention: return ceil_div(group.bytes, attention_tp);
+        case WeightPart::experts: return ceil_div(group.bytes, split.ep > 1 ? split.ep : tp);
+        case WeightPart::whole: return group.bytes;
+        case WeightPart::keys: {
+            const u64 heads = group.heads == 0 ? attention_tp : group.heads;
+            return group.bytes / heads * ceil_div(heads, attention_tp);
+        }
+    }
+    return group.bytes;
+}
+
+/// Bytes of weights on a rank of pipeline stage `stage`, by `weight_rule`.
+inline Result<Bytes> weights_on_rank(const Weights& weights, const WeightSplit& split, u32 stage = 0) {
+    const Result<LayerRange> own = layers_of_stage(weights.layers, split.sharding, stage);
+    if (!own) {
+        return own.error();
+    }
+    const bool first = stage == 0;
+    const bool last = stage + 1 == split.sharding.pp;
+    u64 sum = 0;
+    for (const WeightGroup& group : weights.groups) {
+        const bool in_layers = group.layer >= own->begin && group.layer < own->end;
+        const bool behind = group.layer != no_layer && group.layer >= weights.layers;  // draft layers
+        const bool here = group.part == WeightPart::embedding ? first || (last && weights.tied)
+                          : group.layer == no_layer            ? last
+                                                               : in_layers || (behind && last);
+        sum = saturating_sum(sum, here ? bytes_on_rank(group, split) : 0);
+    }
+    return Bytes{sum};
+}
+
+/// The groups of `shape` with the bytes of `total`: where only a sum is known (a card, an index), bytes follow parameters.
+inline Weights spread(const Weights& shape, WeightSource source, u64 total, std::vector<WeightType> types) {
+    Weights all{.source = source, .parameters = shape.parameters, .bytes = total, .layers = shape.layers,
+                .tied = shape.tied, .types = std::move(types), .groups = shape.groups};
+    u64 left = total;
+    u64 of = shape.parameters;
+    for (WeightGroup& group : all.groups) {
+        const double share = of == 0 ? 0.0 : static_cast<double>(group.parameters) / static_cast<double>(of);
+        group.bytes = group.parameters == of ? left : static_cast<u64>(share * static_cast<double>(left));
+        left -= smaller(group.bytes, left);
+        of -= group.parameters;
+    }
+    if (all.groups.empty()) {
+        all.groups.push_back({.part = WeightPart::dense, .layer = no_layer, .parameters = 0, .bytes = total});
+    }
+    return all;
+}
+
+}  // namespace kvcap::inline v1
