@@ -11,11 +11,9 @@
 
 namespace kvcap::cli {
 
-void add_fit(CLI::App& app, Session& session);
-void add_models(CLI::App& app, Session& session);
-void add_pools(CLI::App& app, Session& session);
-void add_show(CLI::App& app, Session& session);
-void add_size(CLI::App& app, Session& session);
+#define KVCAP_VERB(name) void add_##name(CLI::App& app, Session& session);
+#include "verbs.inc"
+#undef KVCAP_VERB
 
 namespace {
 
@@ -26,11 +24,9 @@ struct Verb {
 
 /// In the order of the help.
 constexpr Verb verbs[] = {
-    {"size", add_size},
-    {"show", add_show},
-    {"fit", add_fit},
-    {"pools", add_pools},
-    {"models", add_models},
+#define KVCAP_VERB(name) {#name, add_##name},
+#include "verbs.inc"
+#undef KVCAP_VERB
 };
 
 constexpr const char* first_steps =
