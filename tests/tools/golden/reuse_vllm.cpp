@@ -207,7 +207,7 @@ void run_mask(const Json& json, Report& report) {
 }
 
 bool has_schema(const File& file, const char* schema) {
-    return file.content.is_object() && file.content.value("schema", "") == schema;
+    return file.content.is_object() && file.content.contains("schema") && file.content["schema"] == schema;
 }
 
 void run_cases(const File& file, void (*one)(const Json&, Report&)) {
