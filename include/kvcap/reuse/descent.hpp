@@ -17,7 +17,7 @@ struct Without {
     constexpr bool has(u32 group) const noexcept { return group == first || group == second; }
 };
 
-inline constexpr u32 patience = 4;
+inline constexpr u32 patience = 2;
 
 /// The floor of one group where boundaries are page numbers.
 template <PageSource S>
@@ -92,6 +92,8 @@ constexpr u64 scan_tiles(const Group<S>* groups, u32 count, u64 at, Without with
 /// The common floor where boundaries are page numbers.
 template <PageSource S>
 constexpr u64 common_page_floor(const Group<S>* groups, u32 count, u64 at, Without without = {}) noexcept {
+    u32 tail[most_groups];
+    u32 tails = 0;
     for (u32 g = 0; g < count && at > 0; ++g) {
         const Rule& rule = groups[g].rule;
         if (without.has(g)) {
@@ -99,13 +101,16 @@ constexpr u64 common_page_floor(const Group<S>* groups, u32 count, u64 at, Witho
         }
         if (rule.needs == Needs::everything) {
             at = first_missing(groups[g].pages, 0, at);
-        } else if (rule.needs == Needs::whole || rule.sinks != 0) {
+            continue;
+        }
+        if (rule.needs == Needs::whole || rule.sinks != 0) {
             at = pages_below(bound(groups[g], at * rule.page, {.unit = rule.page}), rule.page);
         }
+        tail[tails++] = g;
     }
     u32 jumps = 0;
-    for (u32 g = 0, agreed = 0; agreed < count && at > 0; g = g + 1 == count ? 0 : g + 1) {
-        const u64 next = without.has(g) ? at : page_step(groups[g], at);
+    for (u32 i = 0, agreed = 0; agreed < tails && at > 0; i = i + 1 == tails ? 0 : i + 1) {
+        const u64 next = page_step(groups[tail[i]], at);
         agreed = next == at ? agreed + 1 : 0;
         at = next;
         if (agreed == 0 && ++jumps > patience && at > tile_pages / 8) {
@@ -144,10 +149,15 @@ struct Descent {
     }
     /// The same for one group only.
     constexpr u64 alone(u32 g, u64 at) const noexcept {
-        if (paged) {
-            return common_page_floor(groups + g, 1, pages_below(at, grid.unit)) * grid.unit;
+        if (!paged || groups[g].rule.needs == Needs::whole) {
+            return kvcap::floor(groups[g], at, grid);
         }
-        return kvcap::floor(groups[g], at, grid);
+        const u64 page = pages_below(at, grid.unit);
+        switch (groups[g].rule.needs) {
+            case Needs::window: return common_page_floor(groups + g, 1, page) * grid.unit;
+            case Needs::everything: return first_missing(groups[g].pages, 0, page) * grid.unit;
+            default: return page_floor(groups[g], page) * grid.unit;
+        }
     }
 };
 

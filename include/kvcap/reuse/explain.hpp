@@ -5,6 +5,7 @@
 
 #include <kvcap/inplace.hpp>
 #include <kvcap/reuse/needed.hpp>
+#include <type_traits>
 
 namespace kvcap::inline v1 {
 
@@ -33,13 +34,33 @@ struct Reason {
     friend constexpr bool operator==(const Reason&, const Reason&) = default;
 };
 
+/// A number for each group of the question. Clearing the rest would cost more than most answers do, so at run time it
+/// is left as it is.
+struct PerGroup {
+    u32 count;
+    u64 items[most_groups];
+
+    constexpr explicit PerGroup(u32 groups) noexcept : count{groups} {
+        if (std::is_constant_evaluated()) {
+            for (u64& item : items) {
+                item = 0;
+            }
+        }
+    }
+    constexpr u32 size() const noexcept { return count; }
+    constexpr u64& operator[](u32 g) noexcept { return items[g]; }
+    constexpr const u64& operator[](u32 g) const noexcept { return items[g]; }
+};
+
 /// limiting: the group without which most would be gained (the first of equals), or if no single one gains, the pair.
 struct Explanation {
     u64 tokens = 0;
-    Inplace<u64, most_groups> alone{};
-    Inplace<u64, most_groups> without{};
+    PerGroup alone;
+    PerGroup without;
     Inplace<u32, 2> limiting{};
     Reason reason{};
+
+    constexpr explicit Explanation(u32 groups) noexcept : alone{groups}, without{groups} {}
 };
 
 /// Why a group refuses the boundary `at`. pre: it does
@@ -81,7 +102,7 @@ constexpr bool closed_below(const Rule& rule) noexcept {
 }
 
 /// An upper bound of the common floor of all groups but these two: the least of what each allows alone.
-constexpr u64 least_alone(const Inplace<u64, most_groups>& alone, Without without, u64 limit) noexcept {
+constexpr u64 least_alone(const PerGroup& alone, Without without, u64 limit) noexcept {
     for (u32 g = 0; g < alone.size(); ++g) {
         limit = without.has(g) ? limit : smaller(limit, alone[g]);
     }
@@ -133,8 +154,7 @@ constexpr Reason reason_of(const Descent<S>& descent, const Ask& ask, const Expl
 template <PageSource S>
 constexpr Explanation explain(const Group<S>* groups, u32 count, const Ask& ask) noexcept {
     const Descent<S> descent{groups, count, ask.grid};
-    Explanation known{};
-    known.alone.count = known.without.count = count;
+    Explanation known{count};
     for (u32 g = 0; g < count; ++g) {
         known.alone[g] = descent.alone(g, ask.limit);
     }

@@ -104,6 +104,25 @@ constexpr u64 first_missing(const S& source, u64 begin, u64 end) noexcept {
     return smaller(64 * i + static_cast<u64>(std::countr_zero(missing)), stop);
 }
 
+/// The word from `i` - 1 down to `first` that has a bit set, `flip` XORed in; off_scale when there is none.
+template <PageSource S>
+constexpr u64 word_below(const S& source, u64 first, u64 i, u64 flip) noexcept {
+    const auto all = [&](u64 at) noexcept {
+        return (source.raw(at - 1) ^ flip) | (source.raw(at - 2) ^ flip) | (source.raw(at - 3) ^ flip) |
+               (source.raw(at - 4) ^ flip) | (source.raw(at - 5) ^ flip) | (source.raw(at - 6) ^ flip) |
+               (source.raw(at - 7) ^ flip) | (source.raw(at - 8) ^ flip);
+    };
+    while (i - first >= 8 && all(i) == 0) {
+        i -= 8;
+    }
+    while (i > first) {
+        if ((source.raw(--i) ^ flip) != 0) {
+            return i;
+        }
+    }
+    return off_scale;
+}
+
 /// Last page of [begin, end) whose bit, with `flip` XORed in, is set; no_page when there is none. pre: end <= count
 template <PageSource S>
 constexpr u64 last_set(const S& source, u64 begin, u64 end, u64 flip) noexcept {
@@ -111,19 +130,14 @@ constexpr u64 last_set(const S& source, u64 begin, u64 end, u64 flip) noexcept {
         return no_page;
     }
     u64 i = (end - 1) / 64;
-    const u64 first = begin / 64;
     u64 found = (source.raw(i) ^ flip) & low_bits((end - 1) % 64 + 1);
-    while (found == 0 && i > first) {
-        while (i - first > 8 &&
-               ((source.raw(i - 1) ^ flip) | (source.raw(i - 2) ^ flip) | (source.raw(i - 3) ^ flip) |
-                (source.raw(i - 4) ^ flip) | (source.raw(i - 5) ^ flip) | (source.raw(i - 6) ^ flip) |
-                (source.raw(i - 7) ^ flip) | (source.raw(i - 8) ^ flip)) == 0) {
-            i -= 8;
-        }
-        found = source.raw(--i) ^ flip;
-    }
     if (found == 0) {
-        return no_page;
+        const u64 first = begin / 64;
+        i = i > first ? word_below(source, first, i, flip) : off_scale;
+        if (i == off_scale) {
+            return no_page;
+        }
+        found = source.raw(i) ^ flip;
     }
     const u64 page = 64 * i + 63 - static_cast<u64>(std::countl_zero(found));
     return page >= begin ? page : no_page;

@@ -24,16 +24,10 @@ struct Repairs {
     friend constexpr bool operator==(const Repairs&, const Repairs&) = default;
 };
 
-/// a * b > c * d without losing high bits.
+__extension__ using u128 = unsigned __int128;
+
 constexpr bool product_exceeds(u64 a, u64 b, u64 c, u64 d) noexcept {
-    const auto high = [](u64 x, u64 y) noexcept {
-        const u64 xl = x & 0xffffffff, xh = x >> 32, yl = y & 0xffffffff, yh = y >> 32;
-        const u64 middle = xh * yl + ((xl * yl) >> 32);
-        return xh * yh + (middle >> 32) + ((xl * yh + (middle & 0xffffffff)) >> 32);
-    };
-    const u64 left = high(a, b);
-    const u64 right = high(c, d);
-    return left != right ? left > right : a * b > c * d;
+    return static_cast<u128>(a) * b > static_cast<u128>(c) * d;
 }
 
 /// Collects the staircase, longest boundary first.
@@ -131,23 +125,28 @@ public:
             changes |= flow_[f].word;
         }
         const u64 last = above > base ? above - base : 0;
+        u64 price = price_;
+        u64 best = stairs.found.steps == 0 ? off_scale : stairs.found.cheapest.bytes;
         for (u64 i = bits; i-- > last;) {
-            u64 price = price_;
+            u64 offer = price;
             for (u32 f = 0; f < snapshots_; ++f) {
-                price += flow_[f].bytes & (0 - (flow_[f].word >> i & 1));
+                offer += flow_[f].bytes & (0 - (flow_[f].word >> i & 1));
             }
-            stairs.offer((base + i + 1) * unit, price);
-            const u64 quiet = changes & low_bits(i + 1);
-            if (quiet == 0) {  // every boundary further left in this block costs as much
+            if (offer < best) {
+                stairs.offer((base + i + 1) * unit, offer);
+                best = offer;
+            }
+            if ((changes << (63 - i)) == 0) {  // every boundary further left in this block costs as much
                 break;
             }
             for (u32 f = snapshots_; f < flows_; ++f) {
-                price_ += flow_[f].bytes & (0 - (flow_[f].word >> i & 1));
+                price += flow_[f].bytes & (0 - (flow_[f].word >> i & 1));
             }
-            for (u64 rest = chunks_; rest != 0; rest &= rest - 1) {
-                leave_chunk(static_cast<u32>(std::countr_zero(rest)), base + i);
+            if (chunks_ != 0) {
+                price += leave_chunks(base + i);
             }
         }
+        price_ = price;
     }
 
 private:
@@ -174,14 +173,19 @@ private:
             chunks_ |= u64{needs == Needs::chunk ? 1u : 0u} << g;
         }
     }
-    /// From boundary page + 1 to boundary page.
-    constexpr void leave_chunk(u32 g, u64 page) noexcept {
-        const S& pages = groups_[g].pages;
-        if ((page + 1) % need_[g] == 0) {
-            price_ += bytes_[g] * count_missing(pages, page + 1 - need_[g], page);
-        } else if (!held(pages, page)) {
-            price_ -= bytes_[g];
+    /// What the step from boundary page + 1 to boundary page changes for the chunked groups.
+    constexpr u64 leave_chunks(u64 page) const noexcept {
+        u64 change = 0;
+        for (u64 rest = chunks_; rest != 0; rest &= rest - 1) {
+            const u32 g = static_cast<u32>(std::countr_zero(rest));
+            const S& pages = groups_[g].pages;
+            if ((page + 1) % need_[g] == 0) {
+                change += bytes_[g] * count_missing(pages, page + 1 - need_[g], page);
+            } else if (!held(pages, page)) {
+                change -= bytes_[g];
+            }
         }
+        return change;
     }
 
     const Group<S>* groups_;

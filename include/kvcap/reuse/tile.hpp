@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Acceptance of 512 boundaries at once, where every group has pages of one size: bit i of a tile is the boundary after
-// page i. Windows by doubling erosion of the held bits, wider than 64 pages by runs; chunks and snapshots directly.
+// page i. Windows by doubling erosion of the held bits, of 64 pages or more by runs; chunks and snapshots directly.
 #pragma once
 
 #include <kvcap/reuse/floor.hpp>
@@ -75,7 +75,7 @@ constexpr Tile held_tile(const S& source, u64 word) noexcept {
 }
 
 /// Bit i stays when the `need` bits up to it are set. below: each word's lower neighbour, so that the words are
-/// independent of each other. pre: 1 <= need <= 64
+/// independent of each other. pre: 1 <= need < 64
 constexpr Tile eroded(Tile tile, Tile below, u64 need) noexcept {
     for (u64 done = 1; done < need;) {
         const u64 by = smaller(done, need - done);
@@ -96,10 +96,11 @@ constexpr Tile below_tile(const S& source, u64 word) noexcept {
     if (word > 0) {
         return held_tile(source, word - 1);
     }
+    const bool whole = tile_pages <= source.count;
     Tile below{};
     below.word[0] = ~u64{0};
     for (u64 k = 1; k < tile_words; ++k) {
-        below.word[k] = word_of(source, k - 1);
+        below.word[k] = whole ? source.raw(k - 1) : word_of(source, k - 1);
     }
     return below;
 }
@@ -120,7 +121,7 @@ constexpr u64 first_clear(TileRule& rule, const S& source, u64 base) noexcept {
     return rule.hole && base - rule.run_from < rule.need ? rule.need - (base - rule.run_from) - 1 : 0;
 }
 
-/// Windows wider than a word: only the run at the word's start can be accepted, from where the last hole is out.
+/// Windows of a word or more: only the run at the word's start can be accepted, from where the last hole is out.
 template <PageSource S>
 constexpr void accept_wide(TileRule& rule, const S& source, u64 word, Tile& tile) noexcept {
     for (u64 k = tile_words; k-- > 0;) {
@@ -176,7 +177,7 @@ constexpr Tile accepted(TileRule& rule, const S& source, u64 word) noexcept {
     Tile tile = held_tile(source, word);
     if (rule.needs == Needs::chunk) {
         accept_chunks(rule, source, word, tile);
-    } else if (rule.need <= 64) {
+    } else if (rule.need < 64) {
         return eroded(tile, below_tile(source, word), rule.need);
     } else {
         accept_wide(rule, source, word, tile);
