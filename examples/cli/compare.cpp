@@ -69,13 +69,13 @@ std::string ratio_words(const Side& side, const Side& first) {
 
 std::string screen_of(const std::vector<Side>& sides, report::Unit unit) {
     using A = report::Align;
-    report::Table table{{A::left, A::right, A::right, A::right, A::right, A::right, A::right}};
-    table.row({"", "a token", "grows", "bounded", "states", "a rank", "of first"});
+    report::Table table{{A::left, A::right, A::right, A::right, A::right, A::right}};
+    table.row({"", "a token", "grows", "constant", "a rank", "of first"});
     for (const Side& side : sides) {
         table.row({fmt::format("{} {}{}", side.model.label, side.model.dtype,
                                side.split.tp == 1 ? "" : fmt::format(" TP {}", side.split.tp)),
                    report::exact(side.per_token), report::amount(side.whole.growing, unit),
-                   report::amount(side.whole.bounded + side.whole.cross, unit), report::amount(side.whole.state, unit),
+                   report::amount(side.whole.bounded + side.whole.cross + side.whole.state, unit),
                    report::amount(side.per_rank, unit), ratio_words(side, sides.front())});
     }
     std::string out = table.text();
