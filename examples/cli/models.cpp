@@ -92,8 +92,8 @@ void run(const ModelsOptions& options, Session& session) {
 
 void add_models(CLI::App& app, Session& session) {
     const auto options = std::make_shared<ModelsOptions>();
-    CLI::App* verb = app.add_subcommand("models", "Models known by name; words narrow the list");
-    verb->add_option("words", options->words, "Words that a name, id or family must contain");
+    CLI::App* verb = app.add_subcommand("models", "Models known by name");
+    verb->add_option("WORDS", options->words, "Parts of a name, id or family");
     options->output.add_to(*verb);
     verb->footer("Example:\n  kvcap models qwen3");
     verb->callback([options, &session] { run(*options, session); });

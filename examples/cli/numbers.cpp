@@ -91,7 +91,7 @@ Bytes bytes_of(std::string_view text, std::string_view flag) {
 
 void ShardingOptions::add_to(CLI::App& verb) {
     const auto size = [&](const char* names, u32& value, const char* text) {
-        verb.add_option(names, value, text)->group("Sharding")->type_name("N")->check(CLI::Range(1, 65536));
+        verb.add_option(names, value, text)->group("Sharding")->type_name("N")->check(CLI::Range(1, 65536).description(""));
     };
     size("--tp,--tensor-parallel-size", tp, "Tensor ranks: heads dealt, latents copied");
     size("--pp,--pipeline-parallel-size", pp, "Pipeline stages: layers divided");

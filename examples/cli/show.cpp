@@ -75,7 +75,7 @@ void run(const ShowOptions& options, Session& session) {
 
 void add_show(CLI::App& app, Session& session) {
     const auto options = std::make_shared<ShowOptions>();
-    CLI::App* verb = app.add_subcommand("show", "How a model is understood: layers, caches, and where each fact comes from");
+    CLI::App* verb = app.add_subcommand("show", "How a model is understood, and why");
     options->model.add_to(*verb);
     options->model.add_formats_to(*verb);
     options->output.add_to(*verb, false);

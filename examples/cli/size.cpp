@@ -70,17 +70,17 @@ void run(const SizeOptions& options, Session& session) {
 
 void add_size(CLI::App& app, Session& session) {
     const auto options = std::make_shared<SizeOptions>();
-    CLI::App* verb = app.add_subcommand("size", "Bytes a model's cache holds: per token, per rank, in all, each byte once");
+    CLI::App* verb = app.add_subcommand("size", "Bytes a cache holds: a token, each rank, in all");
     options->model.add_to(*verb);
     options->lengths.add_to(*verb);
     options->sharding.add_to(*verb);
     options->model.add_formats_to(*verb);
-    verb->add_flag("--explain", options->explain, "Show the arithmetic as on paper, and every note");
-    verb->add_flag("--per-layer", options->per_layer, "List every layer");
+    verb->add_flag("--explain", options->explain, "The arithmetic as on paper; every note");
+    verb->add_flag("--per-layer", options->per_layer, "Every layer");
     options->output.add_to(*verb);
     verb->footer("Examples:\n"
                  "  kvcap size deepseek-v3 --tokens 32k --tp 8\n"
-                 "  kvcap size '8*gqa(8,128) + 40*window(1024, gqa(8,128))' --tokens 8k,32k --explain\n"
+                 "  kvcap size '8*gqa(8,128) + 40*window(1024, gqa(8,128))' --explain\n"
                  "  kvcap size path/to/config.json --batch 16 --json");
     verb->callback([options, &session] { run(*options, session); });
 }
