@@ -7,8 +7,8 @@
 
 namespace kvcap::inline v1 {
 
-/// Units one request of a group class takes, as a staircase in its tokens t (of `source`; dealt to `share` ranks):
-/// `fixed` if not 0, else ceil(min(ceil(t / share), cap) / per) + plus + (t > cap ? over : 0).
+/// Units one request of a group class takes, as a staircase in its tokens t (of `source`; without the `less` youngest;
+/// dealt to `share` ranks): `fixed` if not 0, else ceil(min(ceil(t / share), cap) / per) + plus + (t > cap ? over : 0).
 struct Steps {
     Source source = Source::decoder;
     u64 cap = off_scale;
@@ -17,11 +17,13 @@ struct Steps {
     u32 over = 0;
     u32 fixed = 0;
     u32 share = 1;
+    u32 less = 0;
 
     constexpr u64 units_at(u64 tokens) const noexcept {
         if (fixed != 0) {
             return fixed;
         }
+        tokens -= smaller(tokens, less);
         const u64 here = smaller(ceil_div(tokens, share), cap);
         return ceil_div(here, per) + plus + (tokens > cap ? over : 0);
     }
