@@ -77,7 +77,7 @@ public:
     }
 
 private:
-    static constexpr double width = 860, height = 480, left = 86, right = 214, top = 48, bottom = 56;
+    static constexpr double width = 900, height = 480, left = 86, right = 254, top = 48, bottom = 56;
 
     struct Span {
         double low = 0, high = 1;
@@ -144,20 +144,37 @@ private:
         return at;
     }
 
+    struct Colours {
+        const char* paper;
+        const char* ink;
+        const char* soft;
+        const char* grid;
+        const char* line[8];
+    };
+
+    static std::string colours(const Colours& c) {
+        std::string out = fmt::format(".paper {{ fill: {}; }} .ink {{ fill: {}; }} .soft {{ fill: {}; }}\n"
+                                      ".grid {{ stroke: {}; }} .level {{ stroke: {}; }}\n",
+                                      c.paper, c.ink, c.soft, c.grid, c.soft);
+        for (int i = 0; i < 8; ++i) {
+            out += fmt::format(".s{0} {{ stroke: {1}; }} .t{0} {{ fill: {1}; }}{2}", i, c.line[i], i % 4 == 3 ? "\n" : " ");
+        }
+        return out;
+    }
+
     std::string head() const {
         return fmt::format(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" role=\"img\" aria-label=\"{2}\">\n"
-            "<style>\n"
-            "svg {{ font: 13px system-ui, sans-serif; background: #fff; --ink: #1c1c1c; --faint: #d9d9d9; --soft: #5c5c5c;\n"
-            "  --c0: #0b62a4; --c1: #b8460e; --c2: #2b7a3f; --c3: #7b3fa0; --c4: #8a6d00; --c5: #a3195b; --c6: #00707a;\n"
-            "  --c7: #555555; }}\n"
-            "@media (prefers-color-scheme: dark) {{ svg {{ background: #16181c; --ink: #ececec; --faint: #3a3d44;\n"
-            "  --soft: #a8abb2; --c0: #6cb6ff; --c1: #ff9d5c; --c2: #7fd48f; --c3: #cf9dff; --c4: #e6c84a; --c5: #ff8ab8;\n"
-            "  --c6: #5cd6df; --c7: #c0c0c0; }} }}\n"
-            "text {{ fill: var(--ink); }} .soft {{ fill: var(--soft); }} .grid {{ stroke: var(--faint); }}\n"
-            "path {{ fill: none; stroke-width: 2.2; }} .level {{ stroke: var(--soft); stroke-dasharray: 6 4; }}\n"
-            "</style>\n<text x=\"{3}\" y=\"26\" font-size=\"16\" font-weight=\"600\">{2}</text>\n",
-            width, height, escaped(title_), left);
+            "<style>\n{4}@media (prefers-color-scheme: dark) {{\n{5}}}\n"
+            "text {{ font: 13px system-ui, sans-serif; }} path {{ fill: none; stroke-width: 2.2; }}\n"
+            ".level {{ stroke-dasharray: 6 4; }}\n"
+            "</style>\n<rect class=\"paper\" width=\"{0}\" height=\"{1}\"/>\n"
+            "<text class=\"ink\" x=\"{3}\" y=\"26\" style=\"font-size: 16px; font-weight: 600\">{2}</text>\n",
+            width, height, escaped(title_), left,
+            colours({"#ffffff", "#1c1c1c", "#5c5c5c", "#d9d9d9", "#0b62a4", "#b8460e", "#2b7a3f", "#7b3fa0", "#8a6d00",
+                     "#a3195b", "#00707a", "#555555"}),
+            colours({"#16181c", "#ececec", "#a8abb2", "#3a3d44", "#6cb6ff", "#ff9d5c", "#7fd48f", "#cf9dff", "#e6c84a",
+                     "#ff8ab8", "#5cd6df", "#c0c0c0"}));
     }
 
     std::string grid(const Span& x, const Span& y) const {
@@ -190,7 +207,7 @@ private:
                 }
                 path += fmt::format("{}{:.1f},{:.1f}", path.empty() ? "M" : " L", px(x, vx), py(y, vy));
             }
-            out += fmt::format("<path stroke=\"var(--c{})\" d=\"{}\"/>\n", i % 8, path);
+            out += fmt::format("<path class=\"s{}\" d=\"{}\"/>\n", i % 8, path);
         }
         for (const auto& [name, v] : levels_) {
             out += fmt::format("<line class=\"level\" x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>\n", left,
@@ -204,16 +221,16 @@ private:
         struct Label {
             double y = 0;
             std::string text;
-            std::string fill;
+            std::string style;
         };
         std::vector<Label> all;
         for (std::size_t i = 0; i < series_.size(); ++i) {
             if (!series_[i].points.empty()) {
-                all.push_back({py(y, series_[i].points.back().second), series_[i].name, fmt::format("var(--c{})", i % 8)});
+                all.push_back({py(y, series_[i].points.back().second), series_[i].name, fmt::format("t{}", i % 8)});
             }
         }
         for (const auto& [name, v] : levels_) {
-            all.push_back({py(y, v), name, "var(--soft)"});
+            all.push_back({py(y, v), name, "soft"});
         }
         std::stable_sort(all.begin(), all.end(), [](const Label& a, const Label& b) { return a.y < b.y; });
         double floor_ = top;
@@ -221,8 +238,8 @@ private:
         for (Label& label : all) {
             label.y = std::max(label.y, floor_);
             floor_ = label.y + 16;
-            out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" style=\"fill: {}\">{}</text>\n", width - right + 8, label.y + 4,
-                               label.fill, escaped(label.text));
+            out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" class=\"{}\">{}</text>\n", width - right + 8, label.y + 4,
+                               label.style, escaped(label.text));
         }
         return out;
     }
