@@ -6,3 +6,4 @@
 #include <kvcap/engine/trtllm/engine.hpp>
 #include <kvcap/engine/trtllm/presence.hpp>
 #include <kvcap/engine/trtllm/sequences.hpp>
+#include <kvcap/engine/trtllm/stored.hpp>

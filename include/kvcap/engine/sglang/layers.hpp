@@ -65,13 +65,19 @@ constexpr Result<Sharding> attention_ranks(const ModelSpec& model, const Shardin
     return ranks;
 }
 
+/// The state kinds the engine serves (configs/hybrid_arch.py).
+constexpr bool known_state(Kind kind) noexcept {
+    return kind == Kind::mamba2 || kind == Kind::gated_delta || kind == Kind::kda || kind == Kind::lightning ||
+           kind == Kind::short_conv;
+}
+
 constexpr Part part_of(const LayerForm& form, const Options& options) noexcept {
     const Retention& stays = form.retention;
     if (stays.keep == Keep::once) {
         return Part::none;
     }
     if (stays.keep == Keep::last) {
-        return Part::state;
+        return known_state(form.kind) ? Part::state : Part::unsupported;
     }
     if (stays.keep == Keep::budget || stays.lag != 0) {
         return Part::unsupported;

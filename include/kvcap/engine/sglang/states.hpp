@@ -20,13 +20,21 @@ struct StateShape {
     friend constexpr bool operator==(const StateShape&, const StateShape&) = default;
 };
 
-/// Gated delta layers pad their key heads to the ranks as Mamba-2 pads its groups; their convolution is one stream here.
+/// Channels of a gated delta layer's convolution: values, keys and queries. Key heads are padded to the ranks as Mamba-2
+/// pads its groups. JetNemotron convolves values only (its state is key x value); the engine makes room for all three.
+constexpr u64 delta_channels(const Stream& state, const Stream& conv, u64 tp) noexcept {
+    const bool values_only = conv.heads == u64{state.heads} * state.width;
+    const u64 values = u64{state.heads} * (values_only ? state.width : state.rows);
+    const u64 key_dim = values_only ? state.rows : state.width;
+    const u64 key_heads = values_only ? state.heads : (conv.heads - smaller(conv.heads, values)) / (2 * key_dim);
+    return (values + 2 * (key_heads % tp == 0 ? key_heads : tp) * key_dim) / tp;
+}
+
+/// Channels of one convolution on a rank.
 constexpr Result<u64> conv_channels(const LayerForm& form, const Stream& conv, const Sharding& ranks) noexcept {
     const Stream& state = form.streams[form.streams.size() - 1];
-    const u64 values = u64{state.heads} * state.rows;
-    const u64 keys = state.width == 0 || conv.heads < values ? 0 : (conv.heads - values) / (2 * u64{state.width});
-    if (form.kind == Kind::gated_delta && keys % ranks.tp != 0 && state.heads % ranks.tp == 0) {
-        return values / ranks.tp + 2 * u64{state.width};
+    if (form.kind == Kind::gated_delta && state.elements() != 0 && state.heads % ranks.tp == 0) {
+        return delta_channels(state, conv, ranks.tp);
     }
     const Result<u32> heads = heads_on_rank(conv, ranks);
     if (!heads) {

@@ -101,6 +101,9 @@ constexpr Error add_cache(StageLayers& stage, const LayerForm& form, const Shard
         return {};
     }
     if (form.retention.keep == Keep::last) {
+        if (form.kind != Kind::mamba2 && form.kind != Kind::gated_delta) {
+            return {.code = Errc::unsupported};
+        }
         const Result<StateBytes> bytes = state_bytes(form, ranks.tp, options);
         stage.state += bytes ? bytes->total() : 0;
         return bytes.error();
