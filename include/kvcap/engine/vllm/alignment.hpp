@@ -108,6 +108,14 @@ constexpr void align_precisions(BlockSizes& blocks, u64 quantised, u64 plain, co
     blocks.state_page = blocks.state_page != 0 ? blocks.shared_page : 0;
 }
 
+/// The error at the first layer with this form.
+constexpr Error at_form(const ModelSpec& model, u32 form, Error wrong) noexcept {
+    for (u32 c = model.caches.size(); c-- > 0;) {
+        wrong.layer = model.caches[c].form == form ? model.caches[c].layer : wrong.layer;
+    }
+    return wrong;
+}
+
 /// Tokens per block and padded pages of this model. Errors: splits and dtypes the layers refuse.
 constexpr Result<BlockSizes> block_sizes_of(const ModelSpec& model, const Options& options, const Rules& rules,
                                         const Sharding& sharding) noexcept {
@@ -123,16 +131,17 @@ constexpr Result<BlockSizes> block_sizes_of(const ModelSpec& model, const Option
     if (!attends) {
         return blocks;
     }
-    const LayerForm& attention = model.forms[first.latent != none ? first.latent : first.heads];
+    const u32 leading = first.latent != none ? first.latent : first.heads;
+    const LayerForm& attention = model.forms[leading];
     const Result<u64> stored = token_bytes(attention, options.kv_dtype, sharding);
     const Result<u64> plain = token_bytes(attention, KvDtype::automatic, sharding);
     if (!stored || !plain) {
-        return stored ? plain.error() : stored.error();
+        return at_form(model, leading, stored ? plain.error() : stored.error());
     }
     if (first.state != none) {
         const Result<u64> state = state_bytes(model.forms[first.state], options, sharding);
         if (!state) {
-            return state.error();
+            return at_form(model, first.state, state.error());
         }
         const bool mixed = is_turboquant(options.kv_dtype) && options.skips();
         const u64 token = mixed ? least_common_multiple(*stored, *plain) : *stored;
