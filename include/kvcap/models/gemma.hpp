@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Gemma models as constants of the build: windows with a full layer now and then, other head widths for the full layers,
-// layers without a cache of their own. Each equals its card in configs/models/gemma, read at run time.
+// Gemma models as constants of the build: windows with a full layer now and then, other head widths for the full
+// layers, layers without a cache of their own. Each equals its card in configs/models/gemma, read at run time.
 #pragma once
 
 #include <kvcap/layer/attention.hpp>

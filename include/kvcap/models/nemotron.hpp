@@ -14,7 +14,8 @@ namespace kvcap::inline v1::models {
 inline constexpr ModelSpec nemotron_3_nano_30b_a3b =
     compose(QueryHeads{32},
             lettered("MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME",
-                     letter('M', Mamba2{.heads = 64, .head_dim = 64, .state_dim = 128, .groups = 8, .state_format = f32}),
+                     letter('M', Mamba2{.heads = 64, .head_dim = 64, .state_dim = 128, .groups = 8,
+                                        .state_format = f32}),
                      letter('*', Gqa{.kv_heads = 2, .head_dim = 128}), letter('E', NoCache{})))
         .value();
 

@@ -39,7 +39,8 @@ std::map<std::string, CardFile> all_cards() {
     std::map<std::string, CardFile> cards;
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
         if (entry.path().extension() == ".json") {
-            const std::string name = entry.path().parent_path().filename().string() + '/' + entry.path().stem().string();
+            const std::string family = entry.path().parent_path().filename().string();
+            const std::string name = family + '/' + entry.path().stem().string();
             const std::string text = text_of(entry.path());
             cards[name] = {name, parsed(text), read_config(text)};
         }

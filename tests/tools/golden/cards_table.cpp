@@ -39,14 +39,16 @@ std::string row(const CardFile& card) {
 std::string cards_table() {
     std::string table =
         "# Models\n\n"
-        "The model cards of `configs/models`, by family and name. Names, ids and parts of them are what `MODEL` takes; the\n"
-        "layers are a spec line, which `MODEL` takes too. Bytes are held bytes of one sequence on one rank, with 16-bit keys,\n"
-        "values and latents; states and index keys as the models' files or their engines store them. Sparse entries count as\n"
-        "averages. Written by `kvcap-golden --cards-table`, checked by the golden tests.\n\n"
-        "In C++, 24 of them are constants of the build, named like their cards with underscores: `#include\n"
-        "<kvcap/models/deepseek.hpp>` gives `kvcap::models::deepseek_v3`. Each equals its card read at run time.\n\n"
-        "| card | Hugging Face id | layers | grows, B a token | windows, B | states, B | B an encoder token | held at 32,768 "
-        "tokens, B | context |\n"
+        "The model cards of `configs/models`, by family and name. Names, ids and parts of them are what `MODEL`\n"
+        "takes; the layers are a spec line, which `MODEL` takes too. Bytes are held bytes of one sequence on one\n"
+        "rank, with 16-bit keys, values and latents; states and index keys as the models' files or their engines\n"
+        "store them. Sparse entries count as averages. Written by `kvcap-golden --cards-table`, checked by the\n"
+        "golden tests.\n\n"
+        "In C++, 24 of them are constants of the build, named like their cards with underscores:\n"
+        "`#include <kvcap/models/deepseek.hpp>` gives `kvcap::models::deepseek_v3`. Each equals its card read at\n"
+        "run time.\n\n"
+        "| card | Hugging Face id | layers | grows, B a token | windows, B | states, B | B an encoder token "
+        "| held at 32,768 tokens, B | context |\n"
         "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
     for (const auto& [name, card] : all_cards()) {
         table += card.read ? row(card) : "| " + name + " | unreadable |\n";
