@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The zoo: what each named model keeps, as facts of the build. Element counts are those of the models' files; 2 bytes an
-// element unless a state or an index key is stored otherwise.
+// The zoo: what each named model keeps, as facts of the build. Element counts are those of the models' files; 2 bytes
+// an element unless a state or an index key is stored otherwise.
 #include <kvcap/core.hpp>
 #include <kvcap/models/deepseek.hpp>
 #include <kvcap/models/gemma.hpp>

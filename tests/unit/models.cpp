@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// configs/: each GPU of the catalogue is whole. The zoo: each constant of the build equals its card read at run time, forms, order of caches and query heads included.
+// configs/: each GPU of the catalogue is whole. The zoo: each constant of the build equals its card read at run time,
+// forms, order of caches and query heads included.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <kvcap/core.hpp>
