@@ -106,11 +106,14 @@ constexpr u32 rotation_of(const Card& card, u32 block, u32 devices) noexcept {
     return earlier % devices;
 }
 
+/// End of slice `slice`: its cumulative share in 32-bit floats, rounded down to the granularity.
 constexpr u64 boundary(const Segment& segment, const Devices& devices, const float* cumulative, u32 slice) noexcept {
+    constexpr float top = 9.0e18F;
     const float all = cumulative[devices.count - 1];
-    const u64 exact = all == 0.0F ? segment.width * (slice + 1) / devices.count
-                                  : static_cast<u64>(static_cast<float>(segment.width) * cumulative[slice] / all);
-    return exact - exact % segment.granularity;
+    const float part = all == 0.0F ? 0.0F : static_cast<float>(segment.width) * cumulative[slice] / all;
+    const u64 even = saturating_product(segment.width, slice + 1) / devices.count;
+    const u64 exact = smaller(all == 0.0F ? even : part < top ? static_cast<u64>(part) : segment.width, segment.width);
+    return exact - exact % larger(segment.granularity, 1);
 }
 
 constexpr void deal(const Segment& segment, const Devices& devices, u32 rotation, Slices& to) noexcept {
@@ -136,7 +139,7 @@ constexpr u64 attention_granularity(const Block& block, u32 weight_block, u32 de
     while (step < 128 && step * devices < query) {
         step *= 2;
     }
-    return larger(least_common_multiple(query, step) / group, 1);
+    return least_common_multiple(query, step) / group;
 }
 
 enum class Plane : u8 { k, v, r, s, p, compressor };
@@ -152,10 +155,10 @@ constexpr void deal_state(const Card& card, Plane plane, u64 row, u32 weight_blo
     const bool pairs = card.arch().arch == Arch::qwen3next;
     const u32 ratio = net.groups == 0 ? 1 : static_cast<u32>(larger(net.rank / net.groups, 1));
     if (plane == Plane::r && pairs) {
-        deal({keys * taps, 2, larger(step * taps, 1)}, devices, rotation, to);
-        deal({values * taps, 1, larger(step * taps, 1)}, devices, rotation, to);
+        deal({keys * taps, 2, step * taps}, devices, rotation, to);
+        deal({values * taps, 1, step * taps}, devices, rotation, to);
     } else if (plane == Plane::r) {
-        deal({keys * taps, 2 + ratio, larger(step * taps, 1)}, devices, rotation, to);
+        deal({keys * taps, 2 + ratio, step * taps}, devices, rotation, to);
     } else if (pairs) {
         deal({row, 1, step * net.state_size}, devices, rotation, to);
     } else {

@@ -29,15 +29,15 @@ struct Weights {
 
 inline constexpr u64 most_weight_blocks = 4096;
 
-/// Block of a tensor named `blk.N.rest`; nothing for other tensors.
+/// Block of a tensor named `blk.N.rest`, at most most_weight_blocks; nothing for other tensors.
 inline std::optional<u64> block_of(std::string_view name) noexcept {
     if (!name.starts_with("blk.")) {
         return std::nullopt;
     }
     u64 block = 0;
     std::size_t at = 4;
-    while (at < name.size() && name[at] >= '0' && name[at] <= '9' && block < most_weight_blocks) {
-        block = block * 10 + static_cast<u64>(name[at++] - '0');
+    while (at < name.size() && name[at] >= '0' && name[at] <= '9') {
+        block = smaller(block * 10 + static_cast<u64>(name[at++] - '0'), most_weight_blocks);
     }
     return at > 4 && at < name.size() && name[at] == '.' ? std::optional{block} : std::nullopt;
 }
@@ -88,7 +88,7 @@ inline std::optional<Problem> add_weights(Weights& sum, const Header& header) {
         const std::optional<u64> block = block_of(tensor.name);
         if (block && *block >= most_weight_blocks) {
             return Problem{.trouble = Trouble::invalid, .where = "tensor " + printable(tensor.name),
-                           .found = "block " + std::to_string(*block), .wanted = "below 4096", .hint = {}};
+                           .found = "a block beyond all models", .wanted = "below 4096", .hint = {}};
         }
         if (block && *block >= sum.blocks.size()) {
             sum.blocks.resize(*block + 1);
