@@ -63,17 +63,16 @@ inline double or_pass(const std::vector<std::vector<u64>>& groups) {
     });
 }
 
-/// Runs `work` in the benchmark's loop and reports its time, also for each of `items`, and as a multiple of S and of V,
-/// measured in the same run.
+/// Runs `work` in the benchmark's loop and reports the best of several rounds, also for each of `items`, and as a multiple
+/// of S and of V, measured in the same run in the same way.
 template <class Work>
 void against(benchmark::State& state, const std::vector<std::vector<u64>>& words, double items, Work work) {
     const double serial = serial_pass(words);
     const double orred = or_pass(words);
-    const double begin = seconds();
     for (auto _ : state) {
         work();
     }
-    const double each = (seconds() - begin) / static_cast<double>(state.iterations());
+    const double each = best_of(work);
     state.counters["of_S"] = each / serial;
     state.counters["of_V"] = each / orred;
     state.counters["S_ns"] = serial * 1e9;

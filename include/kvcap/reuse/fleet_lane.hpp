@@ -21,21 +21,35 @@ inline constexpr u64 lane_workers = 64 * lane_words;
 /// 512 workers.
 struct Lane {
     u64 word[lane_words];
-
-    constexpr Lane& operator&=(const Lane& other) noexcept {
-        for (u64 k = 0; k < lane_words; ++k) {
-            word[k] &= other.word[k];
-        }
-        return *this;
-    }
-    constexpr bool any() const noexcept {
-        u64 all = 0;
-        for (u64 k = 0; k < lane_words; ++k) {
-            all |= word[k];
-        }
-        return all != 0;
-    }
 };
+
+/// Keeps in a what is in b too. Over a fixed count and apart in memory, so that it becomes a few wide instructions.
+constexpr void meet(Lane& __restrict a, const u64* __restrict b) noexcept {
+    for (u64 k = 0; k < lane_words; ++k) {
+        a.word[k] &= b[k];
+    }
+}
+
+/// What is in both a and b.
+constexpr void meet(const u64* a, const u64* b, Lane& __restrict both) noexcept {
+    for (u64 k = 0; k < lane_words; ++k) {
+        both.word[k] = a[k] & b[k];
+    }
+}
+
+/// The workers of a that are not in b.
+constexpr Lane except(const Lane& a, const Lane& b) noexcept {
+    Lane left{};
+    for (u64 k = 0; k < lane_words; ++k) {
+        left.word[k] = a.word[k] & ~b.word[k];
+    }
+    return left;
+}
+
+constexpr bool any(const Lane& lane) noexcept {
+    const u64(&w)[lane_words] = lane.word;
+    return (w[0] | w[1] | w[2] | w[3] | w[4] | w[5] | w[6] | w[7]) != 0;
+}
 
 constexpr Lane lane_of(u64 value) noexcept {
     Lane lane{};
@@ -47,7 +61,7 @@ constexpr Lane lane_of(u64 value) noexcept {
 
 /// Memory a fleet question needs beside its answer.
 struct FleetScratch {
-    u32* buckets = nullptr;  ///< fleet_buckets(pages)
+    u32* buckets = nullptr;  ///< fleet_buckets(ask)
     Lane* blocks = nullptr;  ///< fleet_blocks(groups, count, ask)
 };
 
@@ -72,12 +86,23 @@ public:
     constexpr FleetLane(const FleetGroup* groups, u32 count, u64 workers, u64 lane, const Ask& ask,
                         const FleetScratch& scratch) noexcept
         : groups_{groups}, count_{count}, row_words_{ceil_div(workers, 64)}, first_word_{lane * lane_words},
-          pages_{fleet_pages(ask)}, head_{scratch.buckets}, next_{scratch.buckets + pages_ + 1} {
+          words_{smaller(row_words_ - first_word_, lane_words)}, pages_{fleet_pages(ask)}, head_{scratch.buckets},
+          next_{scratch.buckets + pages_ + 1} {
         Lane* blocks = scratch.blocks;
         for (u32 g = 0; g < count; ++g) {
+            const TileRule rule = tile_rule(groups[g].rule);
             const u64 size = block_pages(groups[g].rule, pages_);
-            tail_[g] = {.prefix = blocks, .size = size, .block = 0, .suffix = lane_of(~u64{0})};
+            tail_[g] = {.accept = blocks, .size = size, .block = off_scale, .chunk = rule.need};
             blocks += size;
+            if (rule.needs == Needs::snapshot) {
+                order_[tails_++] = g;
+            }
+        }
+        snapshots_ = tails_;
+        for (u32 g = 0; g < count; ++g) {
+            if (tail_[g].size != 0) {
+                order_[tails_++] = g;
+            }
         }
         waiting_ = smaller(workers - lane * lane_workers, lane_workers);
         for (u64 k = 0; k < lane_words; ++k) {
@@ -100,61 +125,75 @@ public:
 private:
     static constexpr u32 none = ~u32{0};
 
-    /// prefix[i]: AND of the pages of the block that holds the boundary, up to its i-th. suffix: AND of the pages of
-    /// the window before that block.
+    /// accept[i]: workers whose window (or chunk) that ends with page block + i is held.
     struct Tail {
-        Lane* prefix;
+        Lane* accept;
         u64 size;
         u64 block;
-        Lane suffix;
+        u64 chunk;
     };
 
-    constexpr Lane row(u32 g, u64 page) const noexcept {
-        Lane lane{};
-        const FleetGroup& group = groups_[g];
-        if (page >= group.pages) {
-            return lane;
+    /// The row of a page: the words of this lane. The last lane of few workers is copied, what lies beyond is missing.
+    constexpr const u64* row(u32 g, u64 page) noexcept {
+        if (page >= groups_[g].pages) {
+            return nobody_.word;
         }
-        const u64* words = group.rows + page * row_words_ + first_word_;
-        if (first_word_ + lane_words <= row_words_) {
-            for (u64 k = 0; k < lane_words; ++k) {
-                lane.word[k] = words[k];
-            }
-        } else {
-            for (u64 k = 0; first_word_ + k < row_words_; ++k) {
-                lane.word[k] = words[k];
-            }
+        const u64* words = groups_[g].rows + page * row_words_ + first_word_;
+        if (words_ == lane_words) {
+            return words;
         }
-        return lane;
+        for (u64 k = 0; k < words_; ++k) {
+            short_.word[k] = words[k];
+        }
+        return short_.word;
     }
 
-    constexpr void drop(const Lane& dropped, u64 page) noexcept {
+    /// Keeps in `all` who holds pages [from, to).
+    constexpr void meet_rows(Lane& all, u32 g, u64 from, u64 to) noexcept {
+        if (words_ == lane_words && to <= groups_[g].pages) {
+            const u64* words = groups_[g].rows + from * row_words_ + first_word_;
+            for (; from < to; ++from, words += row_words_) {
+                meet(all, words);
+            }
+        }
+        for (; from < to; ++from) {
+            meet(all, row(g, from));
+        }
+    }
+
+    /// Puts the workers of `gone`, whose prefix ends in pages [from, to), into the bucket of the page they lack.
+    constexpr void drop(const Lane& gone, u64 from, u64 to) noexcept {
         for (u64 k = 0; k < lane_words; ++k) {
-            for (u64 rest = dropped.word[k]; rest != 0; rest &= rest - 1) {
+            for (u64 rest = gone.word[k]; rest != 0; rest &= rest - 1) {
+                const u64 bit = rest & (0 - rest);
+                u64 page = from;
+                while (page + 1 < to && (needed_word(page, k) & bit) != 0) {
+                    ++page;
+                }
                 const u32 worker = static_cast<u32>(64 * k + static_cast<u64>(std::countr_zero(rest)));
                 next_[worker] = head_[page];
                 head_[page] = worker;
+                waiting_ -= page == 0 ? 1 : 0;
             }
         }
-        waiting_ -= page == 0 ? count_bits(dropped) : 0;
-    }
-
-    static constexpr u64 count_bits(const Lane& lane) noexcept {
-        u64 bits = 0;
         for (u64 k = 0; k < lane_words; ++k) {
-            bits += static_cast<u64>(std::popcount(lane.word[k]));
+            alive_.word[k] &= ~gone.word[k];
         }
-        return bits;
     }
 
-    constexpr Lane needed_from_start(u64 page) const noexcept {
+    constexpr u64 needed_word(u64 page, u64 k) noexcept {
+        u64 all = ~u64{0};
+        for (u32 g = 0; g < count_; ++g) {
+            all &= page < first_[g] ? row(g, page)[k] : all;
+        }
+        return all;
+    }
+
+    /// Workers that hold what boundaries beyond them need of pages [from, to).
+    constexpr Lane needed_from_start(u64 from, u64 to) noexcept {
         Lane all = lane_of(~u64{0});
         for (u32 g = 0; g < count_; ++g) {
-            const Rule& rule = groups_[g].rule;
-            const bool sink = rule.needs == Needs::window && page * rule.page < rule.sinks;
-            if (rule.needs == Needs::everything || sink) {
-                all &= row(g, page);
-            }
+            meet_rows(all, g, from, smaller(to, first_[g]));
         }
         return all;
     }
@@ -162,113 +201,85 @@ private:
     constexpr void find_prefixes() noexcept {
         Lane whole = lane_of(~u64{0});
         for (u32 g = 0; g < count_; ++g) {
-            for (u64 page = 0; groups_[g].rule.needs == Needs::whole && page < groups_[g].pages; ++page) {
-                whole &= row(g, page);
+            const Rule& rule = groups_[g].rule;
+            const bool sinks = rule.needs == Needs::window && rule.sinks != 0;
+            first_[g] = rule.needs == Needs::everything ? pages_ : sinks ? pages_over(rule.sinks, rule.page) : 0;
+            meet_rows(whole, g, 0, rule.needs == Needs::whole ? groups_[g].pages : 0);
+        }
+        drop(except(alive_, whole), 0, 0);
+        for (; top_ < pages_ && any(alive_); top_ = smaller(top_ + 8, pages_)) {
+            const u64 end = smaller(top_ + 8, pages_);
+            const Lane gone = except(alive_, needed_from_start(top_, end));
+            if (any(gone)) {
+                drop(gone, top_, end);
             }
         }
-        cut(whole, 0);
-        u64 page = 0;
-        for (; page < pages_ && alive_.any(); ++page) {
-            cut(needed_from_start(page), page);
-        }
-        top_ = page;
-        if (page == pages_) {
-            drop(alive_, pages_);
-        }
+        drop(alive_, pages_, pages_);
     }
 
-    constexpr void cut(const Lane& kept, u64 page) noexcept {
-        Lane dropped = alive_;
-        for (u64 k = 0; k < lane_words; ++k) {
-            dropped.word[k] &= ~kept.word[k];
-        }
-        if (dropped.any()) {
-            drop(dropped, page);
-            alive_ &= kept;
-        }
-    }
-
-    /// Makes the running ANDs of group g right for the boundary after `page`.
+    /// Fills accept for the block that ends with `page` or later: the AND from the block's start to each page, and for a
+    /// window that of the pages it reaches before the block.
     constexpr void enter(u32 g, u64 page) noexcept {
         Tail& tail = tail_[g];
         tail.block = page - page % tail.size;
-        const u64 end = smaller(tail.block + tail.size, pages_);
         Lane all = lane_of(~u64{0});
-        for (u64 p = tail.block; p < end; ++p) {
-            tail.prefix[p - tail.block] = all &= row(g, p);
+        for (u64 p = tail.block; p <= page; ++p) {
+            meet(all, row(g, p));
+            tail.accept[p - tail.block] = all;
         }
-        tail.suffix = lane_of(~u64{0});
-        if (groups_[g].rule.needs == Needs::window) {
-            for (u64 p = page + 1 > tail.size ? page + 1 - tail.size : 0; p < tail.block; ++p) {
-                tail.suffix &= row(g, p);
-            }
+        if (groups_[g].rule.needs != Needs::window || tail.block == 0) {
+            return;
         }
+        all = lane_of(~u64{0});
+        meet_rows(all, g, page + 1 - tail.size, tail.block);
+        for (u64 p = page; p > tail.block; --p) {
+            meet(tail.accept[p - tail.block], all.word);
+            meet(all, row(g, p - tail.size));
+        }
+        meet(tail.accept[0], all.word);
     }
 
-    /// From the boundary after page + 1 to the one after `page`.
-    constexpr void step(u32 g, u64 page) noexcept {
-        Tail& tail = tail_[g];
-        if (page < tail.block) {
-            enter(g, page);
-        } else if (groups_[g].rule.needs == Needs::window && page + 1 >= tail.size) {
-            tail.suffix &= row(g, page + 1 - tail.size);
+    /// Those of `asking` whose tail groups accept the boundary after `page`; false when there are none.
+    constexpr bool accept(u64 page, const Lane& asking, Lane& workers) noexcept {
+        meet(snapshots_ == 0 ? asking.word : row(order_[0], page), asking.word, workers);
+        for (u32 i = 1; i < snapshots_; ++i) {
+            meet(workers, row(order_[i], page));
         }
-    }
-
-    /// Workers whose tail groups accept the boundary after `page`.
-    constexpr Lane accepting(u64 page, Lane workers) const noexcept {
-        for (u32 g = 0; g < count_; ++g) {
-            const Tail& tail = tail_[g];
-            switch (groups_[g].rule.needs) {
-                case Needs::snapshot: workers &= row(g, page); break;
-                case Needs::window:
-                    if (tail.size != 0) {
-                        workers &= tail.prefix[page - tail.block];
-                        workers &= tail.suffix;
-                    }
-                    break;
-                case Needs::chunk:
-                    if ((page + 1) % tile_rule(groups_[g].rule).need != 0) {
-                        workers &= tail.prefix[page - tail.block];
-                    }
-                    break;
-                case Needs::everything:
-                case Needs::whole:
-                case Needs::nothing: break;
+        for (u32 i = snapshots_; i < tails_ && any(workers); ++i) {
+            const u32 g = order_[i];
+            if (page < tail_[g].block || tail_[g].block == off_scale) {
+                enter(g, page);
+            }
+            const bool chunk_ends = groups_[g].rule.needs == Needs::chunk && (page + 1) % tail_[g].chunk == 0;
+            if (!chunk_ends) {
+                meet(workers, tail_[g].accept[page - tail_[g].block].word);
             }
         }
-        return workers;
+        return any(workers);
     }
 
     constexpr void settle(u64* boundary) noexcept {
         Lane pending = lane_of(0);
-        bool entered = false;
+        Lane accepted{};
+        u64 asking = 0;
         for (u64 at = top_; at > 0 && waiting_ > 0; --at) {
-            for (u32 worker = head_[at]; worker != none; worker = next_[worker]) {
+            for (u32 worker = head_[at]; worker != none; worker = next_[worker], ++asking) {
                 pending.word[worker / 64] |= u64{1} << (worker % 64);
             }
-            for (u32 g = 0; g < count_; ++g) {
-                if (tail_[g].size != 0 && entered) {
-                    step(g, at - 1);
-                } else if (tail_[g].size != 0) {
-                    enter(g, at - 1);
-                }
-            }
-            entered = true;
-            if (!pending.any()) {
+            if (asking == 0) {
                 continue;
             }
-            const Lane accepted = accepting(at - 1, pending);
-            if (!accepted.any()) {
+            if (!accept(at - 1, pending, accepted)) {
                 continue;
             }
             for (u64 k = 0; k < lane_words; ++k) {
-                pending.word[k] &= ~accepted.word[k];
                 for (u64 rest = accepted.word[k]; rest != 0; rest &= rest - 1) {
                     boundary[64 * k + static_cast<u64>(std::countr_zero(rest))] = at;
                     --waiting_;
+                    --asking;
                 }
             }
+            pending = except(pending, accepted);
         }
     }
 
@@ -276,12 +287,19 @@ private:
     u32 count_;
     u64 row_words_;
     u64 first_word_;
+    u64 words_;
     u64 pages_;
     u64 top_ = 0;
-    u64 waiting_ = 0;  ///< workers without an answer
+    u64 waiting_ = 0;          ///< workers without an answer
+    u64 first_[most_groups]{};  ///< pages that must be held from the start
     u32* head_;
     u32* next_;
     Lane alive_{};
+    Lane nobody_{};
+    Lane short_{};
+    u32 snapshots_ = 0;
+    u32 tails_ = 0;
+    u32 order_[most_groups]{};  ///< snapshots, then windows and chunks
     Tail tail_[most_groups];
 };
 

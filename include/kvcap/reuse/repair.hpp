@@ -24,11 +24,14 @@ struct Gaps {
 
     template <PageSource S>
     constexpr void add(const S& pages, const S* elsewhere, u64 first, u64 end, bool gone = false) noexcept {
-        for (u64 page = first; page < end; ++page) {
-            const u64 one = held(pages, page) ? 0 : 1;
-            const u64 none = one != 0 && elsewhere != nullptr && !held(*elsewhere, page) ? 1 : 0;
-            missing = gone ? missing - one : missing + one;
-            lost = gone ? lost - none : lost + none;
+        while (first < end) {
+            const u64 stop = smaller(end, first - first % 64 + 64);
+            const u64 bits = ~word_of(pages, first / 64) & (low_bits(stop - first) << (first % 64));
+            const u64 none = elsewhere == nullptr ? 0 : bits & ~word_of(*elsewhere, first / 64);
+            const u64 some = static_cast<u64>(std::popcount(bits));
+            missing = gone ? missing - some : missing + some;
+            lost = gone ? lost - static_cast<u64>(std::popcount(none)) : lost + static_cast<u64>(std::popcount(none));
+            first = stop;
         }
     }
 };

@@ -22,12 +22,9 @@ constexpr Tile operator&(Tile a, const Tile b) noexcept {
     return a;
 }
 
-constexpr bool any(const Tile tile) noexcept {
-    u64 all = 0;
-    for (u64 k = 0; k < tile_words; ++k) {
-        all |= tile.word[k];
-    }
-    return all != 0;
+constexpr bool any(const Tile& tile) noexcept {
+    const u64(&w)[tile_words] = tile.word;
+    return (w[0] | w[1] | w[2] | w[3] | w[4] | w[5] | w[6] | w[7]) != 0;
 }
 
 /// The `n` lowest bits.
