@@ -79,6 +79,9 @@ struct Placement {
     friend constexpr bool operator==(const Placement&, const Placement&) = default;
 };
 
+/// A cache that lies in no pool (constants beside it).
+inline constexpr Placement nowhere{.group_class = 0xffff, .group = 0xffff, .place = 0xffff};
+
 struct PoolPlan {
     Inplace<Pool, 8> pools{};
     Inplace<GroupClass, 32> classes{};

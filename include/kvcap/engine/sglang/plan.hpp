@@ -12,9 +12,6 @@ namespace kvcap::inline v1::sglang {
 /// GroupClass::kind.
 enum class PoolKind : u8 { full, window, state, quarter, hundredth, quarter_state, request_state, encoder };
 
-/// A cache that lies in no pool: constants outside it.
-inline constexpr Placement nowhere{0xffff, 0, 0};
-
 constexpr Retention retention_of(PoolKind kind, const RankPools& rank) noexcept {
     switch (kind) {
         case PoolKind::window:

@@ -3,9 +3,8 @@
 // states beside them; and the prefix that its managers reuse when blocks are held or not.
 #pragma once
 
-#include <kvcap/engine/concept.hpp>
 #include <kvcap/engine/trtllm/plan.hpp>
-#include <kvcap/reuse/descent.hpp>
+#include <kvcap/engine/workers.hpp>
 
 namespace kvcap::inline v1::trtllm {
 
@@ -19,22 +18,22 @@ struct Engine {
         if (!ranks) {
             return ranks.error();
         }
-        if (budget.workers == 0 || sharding.pp == 0 || budget.workers % sharding.pp != 0) {
-            return Error{.code = Errc::not_divisible, .got = budget.workers, .want = sharding.pp};
+        if (const Error wrong = check_workers(budget, sharding.pp); wrong.code != Errc::ok) {
+            return wrong;
         }
         PoolPlan plan{};
-        const u32 each = budget.workers / sharding.pp;
         for (u32 stage = 0; stage < sharding.pp; ++stage) {
             const Result<StageLayers> layers = layers_on_stage(model, *ranks, stage, options);
             if (!layers) {
                 return layers.error();
             }
-            const Result<StageBlocks> own = blocks_on_stage(least(budget, stage * each, each), *layers, options);
+            const u64 free_bytes = least_available(workers_of(budget, stage, sharding.pp)).value;
+            const Result<StageBlocks> own = blocks_on_stage(free_bytes, *layers, options);
             if (!own) {
                 return own.error();
             }
             const auto pools = pools_of(*own, has_full(*layers), options);
-            if (const Error wrong = add_stage(plan, pools, stage * each, stage == 0, options); wrong.code != Errc::ok) {
+            if (const Error wrong = add_stage(plan, pools, stage * (budget.workers / sharding.pp), options); wrong.code != Errc::ok) {
                 return wrong;
             }
             static_cast<void>(plan.per_unit.push({pools.empty() ? 0 : pools[0].each}));
@@ -53,32 +52,13 @@ struct Engine {
             groups[c].rule = rule_of(whole ? Retention{} : kind.retention, options.tokens_per_block);
             groups[c].pages = {held[c].word, held[c].count};
         }
-        const Ask ask{.prompt = request.lengths.from(Source::decoder), .limit = request.limit,
-                      .grid = {.unit = options.tokens_per_block,
-                               .tail = options.partial_reuse ? request.limit : off_scale}};
-        if (const Error wrong = fault(groups, count, ask); wrong.code != Errc::ok) {
-            return wrong;
-        }
-        Hit hit{.tokens = reusable(groups, count, ask)};
-        for (u32 g = 0; g < count; ++g) {
-            const u64 gain = common_floor(groups, count, ask.limit, ask.grid, {.first = g}) - hit.tokens;
-            hit.limiting = gain > hit.missed ? g : hit.limiting;
-            hit.missed = larger(hit.missed, gain);
-        }
-        return hit;
+        const u64 tail = options.partial_reuse ? request.limit : off_scale;
+        return common_hit(groups, count, {.limit = request.limit, .grid = {.unit = options.tokens_per_block, .tail = tail}});
     }
 
     friend constexpr bool operator==(const Engine&, const Engine&) = default;
 
 private:
-    static constexpr u64 least(const Budget& budget, u32 from, u32 count) noexcept {
-        u64 bytes = off_scale;
-        for (u32 i = 0; i < count; ++i) {
-            bytes = smaller(bytes, budget.available[from + i].value);
-        }
-        return bytes;
-    }
-
     constexpr bool has_full(const StageLayers& layers) const noexcept {
         const u32 count = layers.windows.size();
         return count != 0 && layers.windows[count - 1].tokens == options.max_seq_len;

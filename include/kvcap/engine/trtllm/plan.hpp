@@ -11,9 +11,6 @@ namespace kvcap::inline v1::trtllm {
 /// GroupClass::kind.
 enum class PoolKind : u8 { window, full, cross, state };
 
-/// A cache that lies in no pool: constants outside it.
-inline constexpr Placement nowhere{0xffff, 0, 0};
-
 constexpr Steps steps_of(PoolKind kind, u64 span, u64 tokens_per_block) noexcept {
     switch (kind) {
         case PoolKind::window: return {.cap = span, .per = tokens_per_block, .over = 1};
@@ -62,8 +59,9 @@ constexpr Inplace<StagePool, 8> pools_of(const StageBlocks& stage, bool has_full
 }
 
 /// The first stage makes the pools; a later one replaces those of which it has fewer blocks. All must have the same.
-constexpr Error add_stage(PoolPlan& plan, const Inplace<StagePool, 8>& pools, u32 worker, bool first,
+constexpr Error add_stage(PoolPlan& plan, const Inplace<StagePool, 8>& pools, u32 worker,
                           const Options& options) noexcept {
+    const bool first = plan.pools.empty();
     if (!first && pools.size() != plan.pools.size()) {
         return {.code = Errc::refused_combination, .got = pools.size(), .want = plan.pools.size()};
     }
@@ -96,7 +94,7 @@ constexpr Placement place_of(const PoolPlan& plan, const LayerForm& form, const 
     if (form.retention.keep == Keep::once) {
         return nowhere;
     }
-    Placement place = nowhere;
+    Placement place{.group_class = nowhere.group_class};
     for (u16 c = 0; c < plan.classes.size(); ++c) {
         const PoolKind kind = static_cast<PoolKind>(plan.classes[c].kind);
         if (state || cross) {
