@@ -3,35 +3,10 @@
 // others are compared with. One unit is the greatest common divisor of what the forms take per slot on the stage.
 #pragma once
 
-#include <kvcap/engine/concept.hpp>
+#include <kvcap/engine/workers.hpp>
 #include <kvcap/fold.hpp>
-#include <kvcap/reuse/descent.hpp>
 
 namespace kvcap::inline v1 {
-
-/// The least memory of a stage's workers. pre: budget.workers is a multiple of stages
-constexpr Bytes least_of_stage(const Budget& budget, u32 stages, u32 stage) noexcept {
-    const u32 each = budget.workers / stages;
-    Bytes least = budget.available[stage * each];
-    for (u32 w = stage * each; w < (stage + 1) * each; ++w) {
-        least = budget.available[w] < least ? budget.available[w] : least;
-    }
-    return least;
-}
-
-/// Whether every stage has workers, and evenly many.
-constexpr Error check_workers(const Budget& budget, u32 stages) noexcept {
-    if (stages == 0) {
-        return {.code = Errc::zero_parallelism};
-    }
-    if (budget.workers < stages) {
-        return {.code = Errc::rank_out_of_range, .got = budget.workers, .want = stages};
-    }
-    if (budget.workers % stages != 0) {
-        return {.code = Errc::not_divisible, .got = budget.workers, .want = stages};
-    }
-    return {};
-}
 
 /// The stage whose memory holds the fewest sequences, by `need(stage) -> Result<u64>` bytes of one.
 constexpr Result<u32> binding_stage(const Budget& budget, u32 stages, auto need) noexcept {
@@ -58,21 +33,7 @@ constexpr Result<Hit> plain_hit(const PoolPlan& plan, const Held* held, const Re
                      .pages = {held[c].word, held[c].count}};
     }
     const Ask ask{.prompt = request.lengths.prompt.value, .limit = request.limit, .grid = {.unit = unit}};
-    if (const Error wrong = fault(groups, count, ask); wrong.code != Errc::ok) {
-        return wrong;
-    }
-    const Descent<PageBits> descent{groups, count, ask.grid};
-    Hit hit{.tokens = descent.floor(request.limit), .passes = 1};
-    u64 least = off_scale;
-    u64 most = hit.tokens;
-    for (u32 c = 0; c < count; ++c) {
-        const u64 alone = descent.alone(c, request.limit);
-        hit.limiting = alone < least ? c : hit.limiting;
-        least = smaller(alone, least);
-        most = larger(most, alone);
-    }
-    hit.missed = most - hit.tokens;
-    return hit;
+    return common_hit(groups, count, ask);
 }
 
 /// planned: the sequence by which the binding pipeline stage is chosen; the plan describes that stage.

@@ -27,7 +27,7 @@ struct Engine {
             if (!layers) {
                 return layers.error();
             }
-            const u64 free_bytes = least_available(workers_of(budget, stage, sharding.pp)).value;
+            const u64 free_bytes = least_of_stage(budget, sharding.pp, stage).value;
             const Result<StageBlocks> own = blocks_on_stage(free_bytes, *layers, options);
             if (!own) {
                 return own.error();
