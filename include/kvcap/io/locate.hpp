@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Which model does a MODEL argument mean? Tried in order: file (config.json or GGUF), folder, spec line, LMCache shape
-// spec, card (name or Hugging Face id, by the caller's look-up), local Hugging Face cache. Never the network.
+// Which model does a MODEL argument mean? Tried in order: file (config.json or GGUF), folder, ollama:NAME, LMCache shape
+// spec, spec line, card (name or Hugging Face id, by the caller's look-up), local Hugging Face cache. Never the network.
 #pragma once
 
 #include <cstdlib>
 #include <functional>
 #include <kvcap/io/gguf.hpp>
 #include <kvcap/io/hf.hpp>
+#include <kvcap/io/ollama.hpp>
 #include <kvcap/io/shape_spec.hpp>
 #include <kvcap/io/spec_line.hpp>
 
@@ -144,7 +145,8 @@ inline Diagnosed<ReadModel> read_model_folder(const std::filesystem::path& folde
     for (std::filesystem::directory_iterator entry{folder, wrong}, end; !wrong && entry != end; entry.increment(wrong)) {
         const std::string name = entry->path().filename().string();
         const bool later_part = name.find("-of-") != std::string::npos && name.find("-00001-of-") == std::string::npos;
-        if (entry->path().extension() == ".gguf" && !later_part) {
+        const bool projector = begins_with(lower_case(name), "mmproj");
+        if (entry->path().extension() == ".gguf" && !later_part && !projector) {
             several = several || !only.empty();
             only = entry->path();
         }
@@ -193,6 +195,10 @@ inline Diagnosed<ReadModel> read_model(const std::string& name, const CardSource
     }
     if (std::filesystem::exists(status) || std::filesystem::is_symlink(std::filesystem::symlink_status(name, wrong))) {
         return io::read_model_file(name);
+    }
+    if (io::begins_with(name, "ollama:")) {
+        const auto blob = io::ollama_blob(name.substr(7));
+        return blob ? io::read_gguf_file(*blob) : Diagnosed<ReadModel>{*blob.error};
     }
     if (looks_like_shape_spec(name)) {
         return read_shape_spec(name);
