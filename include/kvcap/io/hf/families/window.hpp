@@ -162,7 +162,8 @@ inline void mimo_v2(Lowering& in) {
     Gqa full = in.gqa();
     full.value_dim = in.size({"v_head_dim"}, full.head_dim);
     const u32 slide_heads = in.size({"swa_num_attention_heads"}, in.heads());
-    Gqa slide{.kv_heads = in.grouped(slide_heads, in.size({"swa_num_key_value_heads"}, full.kv_heads),
+    const bool by_types = !in["hybrid_layer_pattern"].given();  // the transformers class has no swa_ keys: twice as many
+    Gqa slide{.kv_heads = in.grouped(slide_heads, in.size({"swa_num_key_value_heads"}, u64{full.kv_heads} * (by_types ? 2 : 1)),
                                      in.pointer("swa_num_key_value_heads")),
               .head_dim = in.size({"swa_head_dim"}, full.head_dim)};
     slide.value_dim = in.size({"swa_v_head_dim"}, full.value_dim);
