@@ -59,7 +59,7 @@ RankWeights Deployment::weights(const Setting& setting, u32 stage) const {
     if (memory.weights_given) {
         return {memory.weights, "given"};
     }
-    return weights_on_rank(formats[0].model, setting.sharding, setting.attention_dp, stage);
+    return weights_on_rank(weights_known, setting.sharding, setting.attention_dp, stage);
 }
 
 std::vector<Bytes> Deployment::available(const Setting& setting, Bytes non_kv) const {
@@ -204,6 +204,9 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
         }
     }
     on.memory = memory_of(memory, notes);
+    if (!on.memory.by_budget && !on.memory.weights_given && model.model != "-") {
+        on.weights_known = find_weights(model.model, notes);
+    }
     on.dp = sharding.dp;
     const std::vector<u64> points = lengths.points(asked.read);
     if (points.size() != 1) {

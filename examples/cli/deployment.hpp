@@ -33,9 +33,9 @@ public:
     EngineFlags flags;
     std::vector<StoredModel> formats;  ///< [0] as asked; then smaller ones that may be suggested
     Memory memory;
+    Weights weights_known{};
     Mix mix;
     u32 dp = 1;
-    bool fixed_max_len = false;
     u64 max_len = 0;                   ///< 0: the longest request of the mix
 
     /// Requests of one engine: data-parallel replicas, and ranks under attention data parallelism, get whole requests;

@@ -6,6 +6,7 @@
 #include "cli.hpp"
 
 #include <functional>
+#include <kvcap/io/weights.hpp>
 
 namespace kvcap::cli {
 
@@ -25,13 +26,17 @@ struct Gpu {
 /// By name or one of its other names, any case. Exit 3 with the nearest names when unknown.
 Gpu gpu_named(const std::string& name);
 
-/// Weights of one rank; `how`: "safetensors", "card", "derived", or empty when unknown.
+/// Weights of one rank; `how`: where they are known from, or empty when they are not.
 struct RankWeights {
     Bytes bytes{};
-    std::string how;
+    std::string how{};
 };
 
-RankWeights weights_on_rank(const Model& model, const Sharding& sharding, bool attention_dp, u32 stage);
+/// Weights of the model that the argument names: source `unknown` when nothing tells.
+Weights find_weights(const std::string& argument, std::vector<Note>& notes);
+
+/// Under attention data parallelism every rank holds all attention weights and its share of the experts.
+RankWeights weights_on_rank(const Weights& weights, const Sharding& sharding, bool attention_dp, u32 stage);
 
 /// --gpu --gpus --gpu-mem --util --fraction-of --kv-budget --non-kv-bytes --overhead --weights-bytes
 struct MemoryOptions {

@@ -8,7 +8,7 @@
 
 namespace kvcap::inline v1 {
 
-enum class WeightSource : u8 { unknown, safetensors, index, card, derived };
+enum class WeightSource : u8 { unknown, safetensors, index, card, derived, gguf };
 
 /// embedding: first stage, split by vocabulary. head: last stage, likewise. keys: k and v projections, dealt or copied
 /// with their heads. attention, dense: divided by tp. experts: divided by ep, or by tp without it. whole: on every rank.
@@ -62,6 +62,7 @@ constexpr const char* name_of(WeightSource source) noexcept {
         case WeightSource::index: return "safetensors index";
         case WeightSource::card: return "card";
         case WeightSource::derived: return "derived from the config";
+        case WeightSource::gguf: return "GGUF tensors";
     }
     return "unknown";
 }
