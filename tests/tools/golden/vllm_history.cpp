@@ -154,14 +154,24 @@ Spec checked_spec(const Json& json, std::vector<Json>& shapes) {
     return spec;
 }
 
-/// The member of a mixed group as it was reported, or the group's spec.
+/// A key that is absent when its value is 0.
+void set_or_erase(Json& json, const char* key, u64 value) {
+    json.erase(key);
+    if (value != 0) {
+        json[key] = value;
+    }
+}
+
+/// The spec of a layer as it was reported, with what planning changes.
 Json spec_json(const Json& own, const Spec& now) {
     Json json = own;
+    json["kind"] = vllm::name_of(now.kind);
     json["block_size"] = now.block;
     json["page_bytes"] = now.page();
-    if (now.padded_page() != 0) {
-        json["page_bytes_padded_to"] = now.padded_page();
-    }
+    set_or_erase(json, "page_bytes_padded_to", now.padded_page());
+    set_or_erase(json, "window", now.window);
+    set_or_erase(json, "chunk", now.chunk);
+    set_or_erase(json, "alignment", now.align);
     return json;
 }
 
@@ -175,8 +185,10 @@ Json groups_json(const SpecCase& from, const VllmGroups& groups, u32 stage, cons
             Json members = Json::object();
             u64 page = 0;
             for (const u32 c : own) {
-                const Spec& spec = from.outcome.design.grouping.specs[from.outcome.design.layout.caches[c].spec];
                 one["layers"].push_back(from.names[c]);
+            }
+            for (const u32 c : own.empty() ? groups.members[kind][group] : own) {  // without layers: as on the whole model
+                const Spec& spec = from.outcome.design.grouping.specs[from.outcome.design.layout.caches[c].spec];
                 members[from.names[c]] = spec_json(reported[c], spec);
                 page += spec.page();
             }

@@ -61,7 +61,8 @@ struct OnStage {
         }
         for (u32 c = 0; c < layout.caches.size(); ++c) {
             const Member& cache = layout.caches[c];
-            if (cache.spec != no_spec && (stage == whole_model || cache.stage == stage)) {
+            const bool grouped = grouping.placed[c].group_class != nowhere.group_class;
+            if (grouped && (stage == whole_model || cache.stage == stage)) {
                 const GroupKind& kind = grouping.kinds[grouping.placed[c].group_class];
                 const u32 at = first[grouping.placed[c].group_class] + grouping.placed[c].group;
                 ++caches[at];
@@ -77,10 +78,10 @@ constexpr u64 packed_request_block(const Grouping& grouping, const Layout& layou
     PageCounts counts[32]{};
     for (u32 c = 0; c < layout.caches.size(); ++c) {
         const Member& cache = layout.caches[c];
-        if (cache.spec == no_spec) {
+        const u32 kind = grouping.placed[c].group_class;
+        if (kind == nowhere.group_class) {
             continue;
         }
-        const u32 kind = grouping.placed[c].group_class;
         const bool here = stage == whole_model || cache.stage == stage || own.caches[own.first[kind]] == 0;
         if (here) {
             counts[kind].add(grouping.specs[cache.spec].page());

@@ -30,6 +30,7 @@ struct Grouping {
     Shape shape = Shape::none;
     Reason reason = Reason::none;
     bool out_of_room = false;  ///< more than 32 kinds of groups
+    bool unassigned = false;   ///< caches are in no group: vLLM stops after its memory check
     Specs specs{};             ///< of the layout, after unification
     Inplace<GroupKind, 32> kinds{};
     Inplace<Placement, 512> placed{};

@@ -130,6 +130,7 @@ constexpr Result<Spec> spec_of(const LayerForm& form, u32 index, bool skipped, c
     const bool chained = is_window(*kind) && options.multi_module_mtp && options.spec_tokens > 1;
     spec.extra = chained && with.rules.has(Change::keeps_extra) ? options.spec_tokens - 1 : 0;
     spec.padded = *kind == SpecKind::window ? with.blocks.shared_page : 0;
+    spec.padded = spec.padded_page();
     if (spec.padded != 0 && spec.padded < spec.natural_page()) {
         return error_of({.reason = Reason::assertion});
     }

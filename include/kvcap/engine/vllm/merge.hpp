@@ -64,6 +64,11 @@ constexpr Merging merge(const Specs& specs, const SpecList& list, Spec& into) no
             return Merging::no;
         }
     }
+    if (is_latent(into.kind) || into.kind == SpecKind::window_mla) {
+        into.padded = into.padded_page();  // merged latents keep the padded page, not what it was padded to
+        into.align = 0;
+        into.window = into.kind == SpecKind::window_mla ? into.window : 0;
+    }
     return Merging::yes;
 }
 

@@ -54,7 +54,9 @@ struct PageCounts {
     }
 };
 
-/// Part 0 holds the latents; the others window latents of one block and window.
+inline constexpr u16 no_part = 0xffff;
+
+/// Part 0 holds the latents; the others window latents of one block and window. Other kinds have no part.
 struct Parts {
     SpecList specs[32]{};
     PageCounts pages[32]{};
@@ -62,13 +64,19 @@ struct Parts {
     u32 count = 1;
     bool other_kinds = false;
     bool out_of_room = false;
+
+    constexpr bool has(const Member& cache) const noexcept { return cache.spec != no_spec && of[cache.spec] != no_part; }
 };
 
 constexpr Parts parts_of(const Specs& specs, const Layout& layout, const SpecList& used) noexcept {
     Parts parts{};
     for (const u16 i : used) {
         const Spec& spec = specs[i];
-        parts.other_kinds = parts.other_kinds || (!is_latent(spec.kind) && spec.kind != SpecKind::window_mla);
+        if (!is_latent(spec.kind) && spec.kind != SpecKind::window_mla) {
+            parts.other_kinds = true;
+            parts.of[i] = no_part;
+            continue;
+        }
         u32 part = 0;
         if (!is_latent(spec.kind)) {
             part = 1;
@@ -86,7 +94,7 @@ constexpr Parts parts_of(const Specs& specs, const Layout& layout, const SpecLis
         parts.of[i] = static_cast<u16>(part);
     }
     for (const Member& cache : layout.caches) {
-        if (cache.spec != no_spec) {
+        if (parts.has(cache)) {
             parts.pages[parts.of[cache.spec]].add(specs[cache.spec].page());
         }
     }
@@ -134,11 +142,12 @@ constexpr void add_kinds(Grouping& to, const Parts& parts, u32 tuples, u16 (&fir
 /// pre: used holds a window latent, and pages differ. EAGLE-like drafts flag the group of the last cache.
 constexpr void place_packed(Grouping& to, const Layout& layout, const SpecList& used, bool drafts) noexcept {
     const Parts parts = parts_of(to.specs, layout, used);
-    bool sound = !parts.other_kinds && !parts.specs[0].empty() && uniform_type(to.specs, parts.specs[0]);
+    bool sound = !parts.specs[0].empty() && uniform_type(to.specs, parts.specs[0]);
     for (u32 p = 1; p < parts.count; ++p) {
         sound = sound && parts.pages[p].even();
     }
     to.out_of_room = parts.out_of_room;
+    to.unassigned = parts.other_kinds;
     to.shape = Shape::packed;
     if (!sound || parts.out_of_room) {
         to.reason = Reason::assertion;
@@ -153,7 +162,7 @@ constexpr void place_packed(Grouping& to, const Layout& layout, const SpecList& 
     u16 last = 0;
     for (u32 c = 0; c < layout.caches.size() && !to.out_of_room; ++c) {
         const u16 spec = layout.caches[c].spec;
-        if (spec == no_spec) {
+        if (!parts.has(layout.caches[c])) {
             continue;
         }
         const u32 p = parts.of[spec];

@@ -190,12 +190,13 @@ constexpr Sizing size_pool(const Planning& with, const Budget& budget) noexcept 
     sizing.blocks = off_scale;
     for (u32 worker = 0; worker < budget.workers && sizing.refusal.reason == Reason::none; ++worker) {
         const Use& use = sizing.uses[stage_of(worker, budget.workers, with.layout.stages)];
-        if (use.per_block == 0) {
+        const u64 own = with.options.num_blocks_override != 0 ? with.options.num_blocks_override
+                        : use.per_block == 0                  ? 0
+                                                              : budget.available[worker].value / use.per_block;
+        if (use.per_block == 0 || own == 0 || with.grouping.unassigned) {
             sizing.refusal.reason = Reason::assertion;
             break;
         }
-        const u64 own = with.options.num_blocks_override != 0 ? with.options.num_blocks_override
-                                                              : budget.available[worker].value / use.per_block;
         sizing.limiting = own < sizing.blocks ? worker : sizing.limiting;
         sizing.blocks = smaller(own, sizing.blocks);
     }

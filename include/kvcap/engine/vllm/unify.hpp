@@ -46,7 +46,7 @@ constexpr Reason unify_one(Spec& spec, u64 most, const Rules& rules) noexcept {
     } else {
         return Reason::cannot_unify_page_size;
     }
-    const bool holds = spec.padded == 0 || spec.padded >= spec.natural_page();
+    const bool holds = spec.padded_page() == 0 || spec.padded_page() >= spec.natural_page();
     return holds && spec.page() == most ? Reason::none : Reason::assertion;
 }
 
