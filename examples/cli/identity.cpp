@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: MIT
+// kvcap identity: what makes two caches exchangeable, what differs, what a system's own key leaves out, and that key.
+#include "screen.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <kvcap/io/identity_json.hpp>
+#include <memory>
+
+// The low-level calls link a few kilobytes where the envelope ones link every provider.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
+
+namespace kvcap::cli {
+
+namespace {
+
+struct IdentityOptions {
+    std::vector<std::string> what;
+    std::string as;
+    std::string missing;
+    std::vector<std::string> facts;
+    std::string tokens;
+    std::string prefix;
+    ModelOptions model;
+    ShardingOptions sharding;
+    Output output;
+};
+
+std::string sha256(std::string_view bytes) {
+    SHA256_CTX context;
+    std::string digest(SHA256_DIGEST_LENGTH, '\0');
+    SHA256_Init(&context);
+    SHA256_Update(&context, bytes.data(), bytes.size());
+    SHA256_Final(reinterpret_cast<unsigned char*>(digest.data()), &context);
+    return digest;
+}
+
+OwnedIdentity read_file(const std::string& path) {
+    std::ifstream in{path, std::ios::binary};
+    if (!in) {
+        stop(Exit::bad_input, path + ": no such file, or not readable; wanted an identity as JSON");
+    }
+    const std::string text{std::istreambuf_iterator<char>{in}, {}};
+    Diagnosed<OwnedIdentity> read = read_identity(text);
+    if (!read) {
+        Problem problem = *read.error;
+        problem.where = path + (problem.where.empty() ? "" : ": " + problem.where);
+        stop(problem);
+    }
+    return std::move(*read);
+}
+
+bool is_json_file(const std::string& text) {
+    return text.size() > 5 && text.substr(text.size() - 5) == ".json" && std::ifstream{text}.good() &&
+           read_identity([&] {
+               std::ifstream in{text, std::ios::binary};
+               return std::string{std::istreambuf_iterator<char>{in}, {}};
+           }()).value.has_value();
+}
+
+/// FIELD=VALUE states a value, FIELD= states that there is none.
+void apply(const std::vector<std::string>& facts, OwnedIdentity& id) {
+    const std::pair<std::string_view, StatedText ChunkIdentity::*> content[] = {
+        {"adapter", &ChunkIdentity::adapter}, {"adapter_version", &ChunkIdentity::adapter_version},
+        {"salt", &ChunkIdentity::salt}, {"user_key", &ChunkIdentity::user_key},
+        {"embeddings", &ChunkIdentity::embeddings}, {"parent", &ChunkIdentity::parent}};
+    for (const std::string& fact : facts) {
+        const std::size_t equals = fact.find('=');
+        const std::string name = fact.substr(0, equals);
+        if (equals == std::string::npos) {
+            stop(Exit::usage, fmt::format("--set: '{}' states nothing; wanted FIELD=VALUE, or FIELD= for none", fact));
+        }
+        const std::string value = fact.substr(equals + 1);
+        bool known = false;
+        for (const auto& [key, member] : content) {
+            if (name == key) {
+                const std::optional<std::string> bytes = key == "parent" ? io::bytes_of_hex(value) : std::optional{value};
+                if (!value.empty() && !bytes) {
+                    stop(Exit::usage, fmt::format("--set parent: '{}' is no digest in lower-case hex", value));
+                }
+                id.chunk.*member = value.empty() ? StatedText{stated_none} : StatedText{id.keep(*bytes)};
+                known = id.has_chunk = true;
+            }
+        }
+        for (u32 i = 0; !known && i < static_cast<u32>(Field::parent); ++i) {
+            const Field field = static_cast<Field>(i);
+            if (name_of(field) == name) {
+                known = true;
+                if (value.empty()) {
+                    io::set_none(id.format, field);
+                } else if (const std::optional<Problem> problem = io::set_fact(id, field, value)) {
+                    stop(Exit::usage, "--set " + problem->text());
+                }
+            }
+        }
+        if (!known) {
+            const std::string near = io::nearest_field(name);
+            stop(Exit::usage, fmt::format("--set: '{}' is no fact{}", name, near.empty() ? "" : " (" + near + ")"));
+        }
+    }
+}
+
+void state(StatedText& fact, OwnedIdentity& id, std::string value) {
+    fact = fact.said == Said::nothing && !value.empty() ? StatedText{id.keep(std::move(value))} : fact;
+}
+void state(StatedNumber& fact, u64 value) {
+    fact = fact.said == Said::nothing ? StatedNumber{value} : fact;
+}
+
+/// What MODEL and the sharding options say by themselves; the rest stays unstated.
+OwnedIdentity from_model(const IdentityOptions& options, const std::string& name) {
+    ModelOptions asked = options.model;
+    asked.model = name;
+    const Model model = load(asked);
+    OwnedIdentity id;
+    id.format.caches = model.spec;
+    state(id.format.model, id, model.label);
+    if (model.dtype != "auto" && model.dtype != "mixed") {
+        state(id.format.kv_dtype, id, model.dtype);
+    }
+    const Sharding sharding = options.sharding.sharding();
+    state(id.format.tp, sharding.tp), state(id.format.pp, sharding.pp), state(id.format.dcp, sharding.cp);
+    state(id.format.cp_interleave, sharding.interleave);
+    return id;
+}
+
+OwnedIdentity identity_of(const IdentityOptions& options, const std::string& what) {
+    OwnedIdentity id = is_json_file(what) ? read_file(what) : from_model(options, what);
+    apply(options.facts, id);
+    if (!options.tokens.empty()) {
+        std::vector<u32> tokens;
+        for (const u64 token : counts_of(options.tokens, "--ids")) {
+            if (token > 0xffff'ffff) {
+                stop(Exit::usage, fmt::format("--ids: {} is no token id", token));
+            }
+            tokens.push_back(static_cast<u32>(token));
+        }
+        id.keep_tokens(std::move(tokens));
+        id.has_chunk = true;
+    }
+    return id;
+}
+
+std::string value_words(const OwnedIdentity& id, Field field) {
+    std::string words;
+    each_format_field([&](Field each, auto member) {
+        using Fact = std::remove_cvref_t<decltype(id.format.*member)>;
+        if (each != field) {
+            return;
+        }
+        const Fact& fact = id.format.*member;
+        if (!fact.has_value()) {
+            words = fact.said == Said::none ? "none" : "not stated";
+        } else if constexpr (std::same_as<Fact, StatedText>) {
+            words = std::string{fact.value};
+        } else if constexpr (std::same_as<Fact, StatedNumber>) {
+            words = std::to_string(fact.value);
+        } else {
+            words = spec_line(fact.value);
+        }
+    });
+    return words;
+}
+
+bool is_stated(const OwnedIdentity& id, Field field) {
+    bool stated = true;
+    each_format_field([&](Field each, auto member) {
+        stated = each == field ? (id.format.*member).said != Said::nothing : stated;
+    });
+    return stated;
+}
+
+std::string encoded(const FormatIdentity& id) {
+    std::string bytes;
+    if (const Refusal refusal = encode(id, [&](u8 byte) { bytes.push_back(static_cast<char>(byte)); })) {
+        stop(Exit::usage, "the identity is refused: " + words_of(refusal));
+    }
+    return bytes;
+}
+
+std::string harm_words(Harm harm) {
+    switch (harm) {
+        case Harm::corrupts: return "wrong answers";
+        case Harm::leaks: return "leak";
+        case Harm::fails: return "error";
+        case Harm::misses: return "lost hits";
+    }
+    return "";
+}
+
+void add_risk(report::Json& json, Field field) {
+    const FieldFacts told = facts(field);
+    json.object().field("field", told.name).field("harm", harm_words(told.harm)).field("consequence", told.consequence);
+    json.field("seen", told.seen).end();
+}
+
+std::string risk_line(Field field) {
+    const FieldFacts told = facts(field);
+    return paragraph(fmt::format("  {}: {} ({}{}{})", told.name, told.consequence, harm_words(told.harm),
+                                 told.seen.empty() ? "" : "; ", told.seen)) + '\n';
+}
+
+System system_of(const std::string& name, std::string_view flag) {
+    std::string names;
+    for (u32 i = 0; i < system_count; ++i) {
+        if (name_of(static_cast<System>(i)) == name) {
+            return static_cast<System>(i);
+        }
+        names += (names.empty() ? "" : ", ") + std::string{name_of(static_cast<System>(i))};
+    }
+    stop(Exit::usage, fmt::format("{}: '{}' is none of {}", flag, name, names));
+}
+
+std::string_view words_of_presence(Presence presence) {
+    switch (presence) {
+        case Presence::absent: return "not in the key";
+        case Presence::registered: return "beside the objects, for readers to check";
+        case Presence::operator_only: return "only if the operator puts it into a prefix, tag or salt";
+        case Presence::mistaken: return "in the key, but it does not tell these apart";
+        case Presence::in_key: return "in the key";
+    }
+    return "";
+}
+
+void run_missing(const IdentityOptions& options, Session& session) {
+    const System system = system_of(options.missing, "--missing");
+    if (options.output.json) {
+        report::Json json;
+        json.object().field("schema", "kvcap.identity.missing/1").field("system", options.missing).array("missing");
+        for (const Field field : missing(system)) {
+            json.object().field("field", name_of(field)).field("presence", words_of_presence(presence(system, field)));
+            json.field("consequence", facts(field).consequence).field("seen", facts(field).seen).end();
+        }
+        return session.print(json.end().end().text());
+    }
+    std::string out = fmt::format("{}: what its key does not tell apart, and what follows\n", options.missing);
+    for (const Presence how : {Presence::mistaken, Presence::operator_only, Presence::registered, Presence::absent}) {
+        std::string lines;
+        for (const Field field : missing(system)) {
+            lines += presence(system, field) == how ? risk_line(field) : "";
+        }
+        out += lines.empty() ? "" : fmt::format("\n{}\n{}", session.bold(words_of_presence(how)), lines);
+    }
+    session.print(out);
+}
+
+void run_diff(const IdentityOptions& options, Session& session) {
+    const OwnedIdentity a = read_file(options.what[1]);
+    const OwnedIdentity b = read_file(options.what[2]);
+    Fields differing = diff(a.format, b.format);
+    if (a.has_chunk || b.has_chunk) {
+        for (const Field field : diff(a.chunk, b.chunk)) {
+            differing.items[differing.count++] = field;
+        }
+    }
+    session.exit = differing.empty() ? Exit::ok : Exit::does_not_fit;
+    if (options.output.json) {
+        report::Json json;
+        json.object().field("schema", "kvcap.identity.diff/1").field("exchangeable", differing.empty()).array("differences");
+        for (const Field field : differing) {
+            add_risk(json, field);
+        }
+        json.end().array("collide_under", report::Layout::flat);
+        for (u32 s = 0; s < system_count; ++s) {
+            if (collides(static_cast<System>(s), differing)) {
+                json.item(name_of(static_cast<System>(s)));
+            }
+        }
+        return session.print(json.end().end().text());
+    }
+    if (differing.empty()) {
+        return session.print("The same identity: one may be used for the other.\n");
+    }
+    std::string out = fmt::format("Not exchangeable: {}.\n", report::counted(differing.size(), "fact differs", "facts differ"));
+    for (const Field field : differing) {
+        out += risk_line(field);
+        if (!is_content(field)) {
+            out += paragraph(fmt::format("    {} | {}", value_words(a, field), value_words(b, field))) + '\n';
+        }
+    }
+    std::string blind;
+    for (u32 s = 0; s < system_count; ++s) {
+        blind += collides(static_cast<System>(s), differing)
+                     ? (blind.empty() ? "" : ", ") + std::string{name_of(static_cast<System>(s))} : "";
+    }
+    out += blind.empty() ? "" : paragraph("The same key under: " + blind) + '\n';
+    session.print(out);
+}
+
+std::string key_as(const IdentityOptions& options, const OwnedIdentity& id) {
+    const System system = system_of(options.as, "--as");
+    if (const Refusal refusal = refusal_of(id.chunk)) {
+        stop(Exit::usage, "the chunk is refused: " + words_of(refusal) + " (--ids, --set parent=, adapter=, salt= ...)");
+    }
+    const auto need = [&](Field field) {
+        if (!is_stated(id, field)) {
+            stop(Exit::usage, fmt::format("{} is not stated, and this key has it (--set {}=VALUE)", name_of(field), name_of(field)));
+        }
+    };
+    need(Field::hash_seed);
+    const std::string_view seed = id.format.hash_seed.value;
+    const std::string hash = vllm_block_hash(id.chunk, seed, sha256);
+    KeyText key;
+    switch (system) {
+        case System::vllm_block_hash: return hex(hash);
+        case System::lmcache_key:
+            for (const Field field : {Field::model, Field::tp, Field::tp_rank, Field::pp, Field::pp_rank, Field::kv_dtype}) {
+                need(field);
+            }
+            key = lmcache_key(id.format, hash);
+            break;
+        case System::lmcache_object_key:
+            for (const Field field : {Field::model, Field::tp, Field::tp_rank, Field::pp, Field::pp_rank, Field::group}) {
+                need(field);
+            }
+            key = lmcache_object_key(id.format, id.chunk, hash);
+            break;
+        case System::mooncake_connector:
+            for (const Field field : {Field::model, Field::tp_rank, Field::pcp_rank, Field::dcp_rank, Field::pp_rank, Field::group}) {
+                need(field);
+            }
+            key = mooncake_key(id.format, hash, options.prefix);
+            break;
+        case System::llmd_index:
+        case System::llmd_files: {
+            need(Field::model);
+            if (id.chunk.parent.has_value() && id.chunk.parent.value.size() != 8) {
+                stop(Exit::usage, "parent: llm-d's block hashes are 8 bytes");
+            }
+            u64 parent = llmd_root(id.chunk.adapter.has_value() ? id.chunk.adapter.value : id.format.model.value, seed);
+            for (std::size_t i = 0; id.chunk.parent.has_value() && i < 8; ++i) {
+                parent = parent << 8 | static_cast<u8>(id.chunk.parent.value[i]);
+            }
+            return std::to_string(llmd_block_hash(parent, id.chunk));
+        }
+        default: stop(Exit::usage, fmt::format("--as: {} has no literal key here; wanted vllm, lmcache, lmcache-server, mooncake or llm-d", options.as));
+    }
+    if (!key) {
+        stop(Exit::usage, words_of(key.refusal));
+    }
+    return key.text;
+}
+
+void print_identity(const IdentityOptions& options, const OwnedIdentity& id, Session& session) {
+    const Refusal refusal = refusal_of(id.format);
+    const std::string bytes = refusal ? std::string{} : encoded(id.format);
+    const std::string digest = refusal ? std::string{} : sha256(bytes);
+    std::string chunk;
+    if (!refusal && id.has_chunk) {
+        std::string content;
+        if (const Refusal wrong = encode(id.chunk, digest, [&](u8 byte) { content.push_back(static_cast<char>(byte)); })) {
+            stop(Exit::usage, "the chunk is refused: " + words_of(wrong));
+        }
+        chunk = hex(sha256(content));
+    }
+    session.exit = refusal ? Exit::usage : Exit::ok;
+    if (options.output.json) {
+        report::Json json;
+        json.object().field("schema", "kvcap.identity/1").field("complete", !refusal);
+        if (!refusal) {
+            json.field("encoding_bytes", bytes.size()).field("encoding_hex", hex(bytes)).field("sha256", hex(digest));
+        }
+        if (!chunk.empty()) {
+            json.field("chunk_sha256", chunk);
+        }
+        json.object("facts");
+        for (u32 i = 0; i < static_cast<u32>(Field::parent); ++i) {
+            const Field field = static_cast<Field>(i);
+            const std::string words = value_words(id, field);
+            if (is_stated(id, field) && words != "none") {
+                json.field(name_of(field), words);
+            } else if (is_stated(id, field)) {
+                json.null(name_of(field));
+            }
+        }
+        return session.print(json.end().end().text());
+    }
+    report::Table table{{report::Align::left, report::Align::left}};
+    std::string unstated;
+    for (u32 i = 0; i < static_cast<u32>(Field::parent); ++i) {
+        const Field field = static_cast<Field>(i);
+        if (is_stated(id, field)) {
+            table.row({std::string{name_of(field)}, value_words(id, field)});
+        } else {
+            unstated += risk_line(field);
+        }
+    }
+    std::string out = table.text();
+    if (!unstated.empty()) {
+        out += fmt::format("\n{}\n{}", session.warning("Not stated, so this is no identity yet (--set FIELD=VALUE, FIELD= for none):"), unstated);
+    } else if (refusal) {
+        out += '\n' + session.warning("Refused: " + words_of(refusal)) + '\n';
+    } else {
+        out += fmt::format("\nSHA-256 of the encoding ({} bytes): {}\n", report::grouped(bytes.size()), hex(digest));
+        out += chunk.empty() ? "" : fmt::format("SHA-256 of the chunk in it: {}\n", chunk);
+    }
+    session.print(out);
+}
+
+void run(const IdentityOptions& options, Session& session) {
+    options.output.begin(session);
+    if (!options.missing.empty()) {
+        return run_missing(options, session);
+    }
+    if (options.what.empty()) {
+        stop(Exit::usage, "identity: wanted a MODEL, an identity as JSON, or diff A B");
+    }
+    if (options.what[0] == "diff") {
+        if (options.what.size() != 3) {
+            stop(Exit::usage, "identity diff: wanted two files");
+        }
+        return run_diff(options, session);
+    }
+    if (options.what.size() != 1) {
+        stop(Exit::usage, fmt::format("identity: '{}' after {} is not understood", options.what[1], options.what[0]));
+    }
+    const OwnedIdentity id = identity_of(options, options.what[0]);
+    if (!options.as.empty()) {
+        return session.print(key_as(options, id) + '\n');
+    }
+    print_identity(options, id, session);
+}
+
+}  // namespace
+
+void add_identity(CLI::App& app, Session& session) {
+    const auto options = std::make_shared<IdentityOptions>();
+    CLI::App* verb = app.add_subcommand("identity", "When one cache may be used for another, and what keys leave out");
+    verb->add_option("WHAT", options->what, "MODEL, an identity as .json, or: diff A.json B.json")->type_name("");
+    verb->add_option("--set", options->facts, "FIELD=VALUE, or FIELD= for none; again for more");
+    verb->add_option("--as", options->as, "The literal key: vllm, lmcache, lmcache-server, mooncake, llm-d");
+    verb->add_option("--missing", options->missing, "What the key of this system does not tell apart");
+    verb->add_option("--ids", options->tokens, "Token ids of the chunk: 1,2,3");
+    verb->add_option("--prefix", options->prefix, "Prefix of a mooncake key");
+    options->sharding.add_to(*verb);
+    options->model.add_formats_to(*verb);
+    options->output.add_to(*verb, false);
+    verb->footer("Examples:\n"
+                 "  kvcap identity deepseek-v3 --tp 8 --set weights_revision=e815299 --set rope='yarn 40'\n"
+                 "  kvcap identity diff prefill.json decode.json\n"
+                 "  kvcap identity --missing mooncake\n"
+                 "  kvcap identity store.json --ids 1,2,3 --set parent= --as lmcache");
+    verb->callback([options, &session] { run(*options, session); });
+}
+
+}  // namespace kvcap::cli
