@@ -123,7 +123,9 @@ private:
         return up * inner * (width_ + (mlp_bias_ ? 1 : 0)) + inner * width_;
     }
     u64 inner_width() {
-        const Keys keys{"intermediate_size", "ffn_hidden_size", "n_inner"};
+        const Keys usual{"intermediate_size", "ffn_hidden_size", "n_inner"};
+        const Keys falcons{"ffn_hidden_size"};
+        const Keys& keys = in_.type() == "falcon" ? falcons : usual;
         if (!in_.first(keys).given() && !own_.gate) {
             return 4 * width_;
         }
@@ -135,7 +137,8 @@ private:
         add(WeightPart::whole, i, mlp_bias_ ? width_ : 0);
     }
     void mixture(u32 i) {
-        const u64 inner = in_["moe_intermediate_size"].is_whole() ? in_["moe_intermediate_size"].whole() : inner_width();
+        const bool narrow = in_["moe_intermediate_size"].is_whole() && !own_.wide_experts;
+        const u64 inner = narrow ? in_["moe_intermediate_size"].whole() : inner_width();
         const bool oss = in_.type() == "gpt_oss";
         add(WeightPart::experts, i, experts_ * (feed_forward(inner) + (oss ? 2 * inner + width_ : 0)));
         add(WeightPart::whole, i, experts_ * (width_ + (oss ? 1 : 0)));
@@ -143,7 +146,8 @@ private:
                                in_.type() == "glm_moe_dsa" || in_.type() == "deepseek_v3" || in_.type() == "deepseek_v32" ||
                                in_.type() == "kimi_k2";
         add(WeightPart::whole, i, corrected ? experts_ : 0);
-        const u64 shared = in_.optional_size({"n_shared_experts"}) * inner;
+        const bool shares = in_.type().substr(0, 4) != "qwen" && !own_.wide_experts;
+        const u64 shared = shares ? in_.optional_size({"n_shared_experts"}) * inner : 0;
         const u64 gated = in_.optional_size({"shared_expert_intermediate_size"});
         add(WeightPart::dense, i, shared != 0 ? feed_forward(shared) : gated != 0 ? feed_forward(gated) : 0);
         add(WeightPart::whole, i, gated != 0 && in_.type() == "qwen2_moe" ? width_ : 0);

@@ -12,7 +12,7 @@ enum class QkNorm : u8 { none, head, whole };
 
 /// qkv_bias, out_bias, mlp_bias: class defaults (attention_bias and mlp_bias of the file win where `bias_keys`).
 /// norms: vectors of the width per layer; norm_bias: each has a bias too; last_norms: after the last layer.
-/// dense_first: default of first_k_dense_replace.
+/// wide_experts: experts are intermediate_size wide, whatever moe_intermediate_size says. dense_first: default of first_k_dense_replace.
 /// gate: gated MLP (three matrices). tied: default of tie_word_embeddings. positions: learned position embeddings.
 struct Traits {
     std::string_view type;
@@ -29,6 +29,7 @@ struct Traits {
     bool head_bias = false;
     u8 last_norms = 1;
     u8 dense_first = 0;
+    bool wide_experts = false;
 };
 
 inline constexpr Traits traits[] = {
@@ -49,7 +50,7 @@ inline constexpr Traits traits[] = {
     {.type = "exaone4", .qk = QkNorm::head},
     {.type = "exaone4_5_text", .qk = QkNorm::head},
     {.type = "falcon", .norms = 1, .norm_bias = true, .gate = false, .tied = true},
-    {.type = "flex_olmo", .qk = QkNorm::whole},
+    {.type = "flex_olmo", .qk = QkNorm::whole, .wide_experts = true},
     {.type = "gemma", .tied = true},
     {.type = "gemma2", .norms = 4, .tied = true},
     {.type = "gemma3_text", .norms = 4, .qk = QkNorm::head, .tied = true},
@@ -61,26 +62,26 @@ inline constexpr Traits traits[] = {
     {.type = "gpt_bigcode", .qkv_bias = true, .out_bias = true, .mlp_bias = true, .norm_bias = true, .gate = false,
      .tied = true, .positions = true},
     {.type = "gpt_neox", .qkv_bias = true, .out_bias = true, .mlp_bias = true, .norm_bias = true, .gate = false},
-    {.type = "gpt_oss", .qkv_bias = true, .out_bias = true},
+    {.type = "gpt_oss", .qkv_bias = true, .out_bias = true, .wide_experts = true},
     {.type = "gptj", .mlp_bias = true, .norms = 1, .norm_bias = true, .gate = false, .head_bias = true},
     {.type = "granite", .bias_keys = true},
-    {.type = "granitemoe", .bias_keys = true},
+    {.type = "granitemoe", .bias_keys = true, .wide_experts = true},
     {.type = "helium"},
     {.type = "hunyuan_v1_dense", .qk = QkNorm::head},
     {.type = "internlm2"},
     {.type = "ministral3"},
     {.type = "minicpm", .tied = true},
     {.type = "mistral"},
-    {.type = "mixtral"},
+    {.type = "mixtral", .wide_experts = true},
     {.type = "nemotron", .norm_bias = true, .gate = false},
     {.type = "olmo", .norms = 0, .last_norms = 0},
     {.type = "olmo2", .qk = QkNorm::whole},
     {.type = "olmo3", .qk = QkNorm::whole},
-    {.type = "olmoe", .qk = QkNorm::whole},
+    {.type = "olmoe", .qk = QkNorm::whole, .wide_experts = true},
     {.type = "phi", .qkv_bias = true, .out_bias = true, .mlp_bias = true, .norms = 1, .norm_bias = true, .gate = false,
      .head_bias = true},
     {.type = "phi3"},
-    {.type = "phimoe", .bias_keys = true, .norm_bias = true},
+    {.type = "phimoe", .bias_keys = true, .norm_bias = true, .wide_experts = true},
     {.type = "qwen", .qkv_bias = true},
     {.type = "qwen2", .qkv_bias = true},
     {.type = "qwen2_vl", .qkv_bias = true},
