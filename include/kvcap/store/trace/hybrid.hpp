@@ -8,8 +8,8 @@
 #pragma once
 
 #include <kvcap/store/trace/curve.hpp>
-#include <kvcap/store/trace/policy.hpp>
 #include <kvcap/store/trace/requests.hpp>
+#include <kvcap/store/trace/saving.hpp>
 
 namespace kvcap::inline v1 {
 
@@ -216,26 +216,8 @@ private:
         if (sizes_.only_pages()) {
             return;
         }
-        const auto saved = [&](u32 depth) noexcept {
-            return (policy_.junction && depth == known && known > 0 && known <= whole) ||
-                   (policy_.end && depth == whole) ||
-                   (policy_.every != 0 && depth > known && depth <= whole && depth % policy_.every == 0);
-        };
-        // next_saved - depth < need: the block is among the last `need` before a saved boundary.
-        u64 next_saved = off_scale;
-        for (u32 depth = n; depth > 0; --depth) {
-            const bool here = saved(depth);
-            next_saved = here ? depth : next_saved;
-            if (here && sizes_.snapshot != 0) {
-                touch(path[depth - 1], static_cast<u32>(sizes_.tails.size()), depth);
-            }
-            for (u32 g = 0; g < sizes_.tails.size(); ++g) {
-                const bool in_tail = next_saved != off_scale && next_saved - depth < sizes_.tails[g].need;
-                if (in_tail || (policy_.window_blocks && depth > known)) {
-                    touch(path[depth - 1], g, depth);
-                }
-            }
-        }
+        each_saved(policy_, sizes_, {.stored = n, .whole = whole, .junction = known, .beyond = known},
+                   [&](u32 kind, u32 depth) { touch(path[depth - 1], kind, depth); });
         owners_.back().last = static_cast<u32>(things_.size());
     }
 

@@ -121,7 +121,10 @@ private:
         result_.written_bytes += (blocks.stored - present) * sizes_.page;
         if (kinds_ != 0) {
             const u32 known = policy_.engine_like ? present : paths_.known(r);
-            touch_others(r, path, blocks, known, policy_.engine_like ? hit : known, policy_.engine_like ? hit : 0);
+            each_saved(policy_, sizes_,
+                       {.stored = blocks.stored, .whole = blocks.whole, .junction = known,
+                        .beyond = policy_.engine_like ? hit : known, .again = policy_.engine_like ? hit : 0},
+                       [&](u32 kind, u32 depth) { touch(r, kind, path[depth - 1], depth); });
         }
         if (r == oldest_) {
             oldest_end_ = blocks.stored;
@@ -159,43 +162,6 @@ private:
         at = static_cast<u32>(before_ + things_.size() + 1);
         things_.push_back({block, kind, depth, r});
     }
-    void touch_others(u32 r, const u32* path, const RequestBlocks& blocks, u32 junction, u32 beyond, u32 again) {
-        u64 most_need = 1;
-        for (const TailClass& tail : sizes_.tails) {
-            most_need = larger(most_need, tail.need);
-        }
-        const bool dense = policy_.window_blocks || policy_.every != 0;
-        u64 next_saved = off_scale;
-        for (u32 depth = blocks.stored; depth > 0; --depth) {
-            const bool here =
-                depth <= blocks.whole &&
-                ((policy_.junction && depth == junction) || (policy_.end && depth == blocks.whole) || depth == again ||
-                 (policy_.every != 0 && depth > beyond && depth % policy_.every == 0));
-            next_saved = here ? depth : next_saved;
-            if (here && sizes_.snapshot != 0) {
-                touch(r, snapshot_kind_, path[depth - 1], depth);
-            }
-            for (u32 g = 0; g < snapshot_kind_; ++g) {
-                const bool in_tail = next_saved != off_scale && next_saved - depth < sizes_.tails[g].need;
-                if (in_tail || (policy_.window_blocks && depth > beyond)) {
-                    touch(r, g, path[depth - 1], depth);
-                }
-            }
-            const u64 idle = next_saved == off_scale || next_saved - depth + 1 >= most_need ? depth : 0;
-            if (idle != 0 && !dense) {
-                depth = skip_to(depth, blocks.whole, junction, again) + 1;
-            }
-        }
-    }
-    /// The greatest depth below `depth` at which a sparse policy can save, else 0.
-    u32 skip_to(u32 depth, u32 whole, u32 junction, u32 again) const noexcept {
-        u32 next = 0;
-        for (const u32 candidate : {policy_.end ? whole : 0, policy_.junction ? junction : 0, again}) {
-            next = candidate < depth && candidate > next ? candidate : next;
-        }
-        return next;
-    }
-
     void evict(u32 newest) {
         while (used_ > capacity_) {
             drop_moved();

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <bit>
-#include <kvcap/store/trace/policy.hpp>
 #include <kvcap/store/trace/requests.hpp>
+#include <kvcap/store/trace/saving.hpp>
 
 namespace kvcap::inline v1 {
 
@@ -64,7 +64,8 @@ public:
             count_loaded(hit);
         }
         const u32 known = policy_.engine_like ? present : ever;
-        save(path, blocks, known, policy_.engine_like ? hit : known, policy_.engine_like ? hit : 0);
+        save(path, {.stored = blocks.stored, .whole = blocks.whole, .junction = known,
+                    .beyond = policy_.engine_like ? hit : known, .again = policy_.engine_like ? hit : 0});
     }
 
     const ReplayResult& result() const noexcept { return result_; }
@@ -136,25 +137,18 @@ private:
         }
     }
 
-    /// junction: where one may be saved. beyond: boundaries and window blocks above it are computed now. again: a
-    /// boundary to refresh, or 0.
-    void save(const u32* path, const RequestBlocks& blocks, u32 junction, u32 beyond, u32 again) {
-        const auto saved = [&](u32 depth) noexcept {
-            return depth <= blocks.whole &&
-                   ((policy_.junction && depth == junction) || (policy_.end && depth == blocks.whole) || depth == again ||
-                    (policy_.every != 0 && depth > beyond && depth % policy_.every == 0));
-        };
+    void save(const u32* path, const SavePoints& points) {
         const bool specials = !sizes_.only_pages();
         u64 next_saved = off_scale;
         const auto at = [&](u32 depth) {
-            const bool here = specials && saved(depth);
+            const bool here = specials && points.saved(policy_, depth);
             next_saved = here ? depth : next_saved;
             if (here && sizes_.snapshot != 0) {
                 touch(snapshot_kind_, path[depth - 1]);
             }
             for (u32 g = 0; g < sizes_.tails.size(); ++g) {
                 const bool in_tail = next_saved != off_scale && next_saved - depth < sizes_.tails[g].need;
-                if (in_tail || (policy_.window_blocks && depth > beyond)) {
+                if (in_tail || (policy_.window_blocks && depth > points.beyond)) {
                     touch(g + 1, path[depth - 1]);
                 }
             }
@@ -163,15 +157,15 @@ private:
             }
         };
         if (order_ == TouchOrder::deepest_first) {
-            for (u32 depth = blocks.stored; depth > 0; --depth) {
+            for (u32 depth = points.stored; depth > 0; --depth) {
                 at(depth);
             }
             return;
         }
-        for (u32 depth = 1; depth <= blocks.stored; ++depth) {
+        for (u32 depth = 1; depth <= points.stored; ++depth) {
             next_saved = off_scale;
-            for (u32 ahead = depth; specials && ahead <= blocks.stored && next_saved == off_scale; ++ahead) {
-                next_saved = saved(ahead) ? ahead : next_saved;
+            for (u32 ahead = depth; specials && ahead <= points.stored && next_saved == off_scale; ++ahead) {
+                next_saved = points.saved(policy_, ahead) ? ahead : next_saved;
             }
             at(depth);
         }
