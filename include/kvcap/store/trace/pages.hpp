@@ -15,8 +15,7 @@ namespace kvcap::inline v1 {
 class PageCurve {
 public:
     PageCurve(u64 block_tokens, HitRule rule = {}, u64 expected_blocks = 0)
-        : block_tokens_{block_tokens}, rule_{rule} {
-        grow(expected_blocks + expected_blocks / 2 + 64);
+        : block_tokens_{block_tokens}, rule_{rule}, last_{expected_blocks} {
         newer_.reset(1024);
         low_.reserve(1024);
     }
@@ -29,14 +28,17 @@ public:
         if (n == 0) {
             return;
         }
-        make_room(n);
+        last_.make_room(n);
+        if (low_.size() == newer_.size()) {
+            compact();
+        }
         find_all(ids, n);
         const u32 known = count_runs(n);
         count_hits(smaller(known, blocks.usable), tokens);
         take(n, known);
     }
 
-    u64 distinct() const noexcept { return used_; }
+    u64 distinct() const noexcept { return last_.size(); }
     u64 prompt_tokens() const noexcept { return prompt_tokens_; }
     u64 references() const noexcept { return references_; }
     /// Blocks hit in a store of `capacity` blocks.
@@ -64,19 +66,14 @@ public:
         return {std::move(gains), prompt_tokens_};
     }
     u64 bytes() const noexcept {
-        return slots_.capacity() * sizeof(Slot) + newer_.bytes() + low_.capacity() * sizeof(u32) +
+        return last_.bytes() + newer_.bytes() + low_.capacity() * sizeof(u32) +
                rises_.capacity() * sizeof(i32) + owners_.capacity() * sizeof(u32);
     }
 
 private:
     using i32 = std::int32_t;
     using i64 = std::int64_t;
-    static constexpr u32 nobody = ~u32{0};
-    struct Slot {
-        u32 low = 0;
-        u32 high = 0;
-        u32 last = nobody;
-    };
+    static constexpr u32 nobody = IdTable::unknown;
     struct Run {
         u32 owner = 0;
         u32 begin = 0;  // depths (begin, end]
@@ -84,53 +81,17 @@ private:
         u64 distance = 0;  // of depth begin + 1
     };
 
-    u64 place(u64 id) const noexcept {
-        const u64 mixed = (id ^ (id >> 32)) * 0x9e3779b97f4a7c15;
-        return ((mixed >> 32) * slots_.size()) >> 32;
-    }
-    u32 find(u64 id, u64 at) noexcept {
-        const u32 low = static_cast<u32>(id);
-        const u32 high = static_cast<u32>(id >> 32);
-        while (slots_[at].last != nobody && (slots_[at].low != low || slots_[at].high != high)) {
-            at = at + 1 == slots_.size() ? 0 : at + 1;
-        }
-        if (slots_[at].last == nobody) {
-            slots_[at].low = low;
-            slots_[at].high = high;
-        }
-        return static_cast<u32>(at);
-    }
-    void grow(u64 slots) {
-        std::vector<Slot> old(slots);
-        old.swap(slots_);
-        for (const Slot& slot : old) {
-            if (slot.last != nobody) {
-                const u64 id = u64{slot.high} << 32 | slot.low;
-                slots_[find(id, place(id))] = slot;
-            }
-        }
-    }
-    void make_room(u32 n) {
-        while ((used_ + n) * 10 >= slots_.size() * 7) {
-            grow(slots_.size() + slots_.size() / 2);
-        }
-        if (low_.size() == newer_.size()) {
-            compact();
-        }
-    }
     /// New blocks get the number of the request to come at once: each id lies once in its path.
     void find_all(const u64* ids, u32 n) {
         owners_.resize(n);
         for (u32 i = 0; i < n; ++i) {
-            owners_[i] = static_cast<u32>(place(ids[i]));
-            __builtin_prefetch(&slots_[owners_[i]], 1);
+            owners_[i] = last_.expect(ids[i]);
         }
         const u32 self = static_cast<u32>(low_.size());
         for (u32 i = 0; i < n; ++i) {
-            Slot& slot = slots_[find(ids[i], owners_[i])];
-            owners_[i] = slot.last;
-            slot.last = self;
-            used_ += owners_[i] == nobody ? 1 : 0;
+            u32& last = last_.value(ids[i], owners_[i]);
+            owners_[i] = last;
+            last = self;
         }
     }
     /// The runs of equal owners along the path, with distances, before anything changes. Returns the known depth.
@@ -193,17 +154,14 @@ private:
         }
         weights.resize(alive);
         low_.resize(alive);
-        for (Slot& slot : slots_) {
-            slot.last = slot.last == nobody ? nobody : renamed[slot.last];
-        }
+        last_.each_value([&](u32& last) noexcept { last = renamed[last]; });
         newer_.build(weights, u64{alive} * 2 > room ? room * 2 : room);
         low_.reserve(newer_.size());
     }
 
     u64 block_tokens_;
     HitRule rule_;
-    std::vector<Slot> slots_;
-    u64 used_ = 0;
+    IdTable last_;  // block -> the request that touched it last
     Fenwick<u32> newer_;
     std::vector<u32> low_;
     u64 total_ = 0;

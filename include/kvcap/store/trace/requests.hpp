@@ -62,57 +62,92 @@ constexpr u64 tokens_skipped(u64 tokens, u64 blocks, u64 block_tokens, const Hit
     return smaller(blocks * block_tokens, rule.recompute_last && tokens > 0 ? tokens - 1 : tokens);
 }
 
-/// 64-bit ids to dense ones: open addressing with 12-byte slots, at most 0.7 full, grown by half.
-class Interner {
+/// 64-bit ids and a 32-bit value each: open addressing with 12-byte slots, at most 0.7 full, grown by half.
+class IdTable {
 public:
-    explicit Interner(u64 expected = 0) { resize(expected + expected / 2 + 64); }
+    static constexpr u32 unknown = ~u32{0};
 
-    u32 operator()(u64 id) {
-        if (used_ * 10 >= slots_.size() * 7) {
+    explicit IdTable(u64 expected) { resize(expected + expected / 2 + 64); }
+
+    /// Room for `more` new ids; moves slots, so places found before are void.
+    void make_room(u64 more) {
+        while ((used_ + more) * 10 >= slots_.size() * 7) {
             resize(slots_.size() + slots_.size() / 2);
         }
-        Slot& slot = find(id);
-        if (slot.value == none_) {
-            slot = {static_cast<u32>(id), static_cast<u32>(id >> 32), static_cast<u32>(used_++)};
-        }
-        return slot.value;
     }
-    void prefetch(u64 id) const noexcept { __builtin_prefetch(&slots_[place(id)]); }
-    u32 distinct() const noexcept { return static_cast<u32>(used_); }
-    u64 bytes() const noexcept { return slots_.size() * sizeof(Slot); }
+    /// Where to look first; the slot is on its way into the cache.
+    u32 expect(u64 id) const noexcept {
+        const u64 at = place(id);
+        __builtin_prefetch(&slots_[at], 1);
+        return static_cast<u32>(at);
+    }
+    /// The value of an id, first looked for at `at`; `unknown` for a new one, which must be given a value.
+    u32& value(u64 id, u64 at) noexcept {
+        const u32 low = static_cast<u32>(id);
+        const u32 high = static_cast<u32>(id >> 32);
+        while (slots_[at].value != unknown && (slots_[at].low != low || slots_[at].high != high)) {
+            at = at + 1 == slots_.size() ? 0 : at + 1;
+        }
+        if (slots_[at].value == unknown) {
+            slots_[at] = {low, high, unknown};
+            ++used_;
+        }
+        return slots_[at].value;
+    }
+    u32& value(u64 id) noexcept { return value(id, place(id)); }
+    void each_value(auto&& change) noexcept {
+        for (Slot& slot : slots_) {
+            if (slot.value != unknown) {
+                change(slot.value);
+            }
+        }
+    }
+    u64 size() const noexcept { return used_; }
+    u64 bytes() const noexcept { return slots_.capacity() * sizeof(Slot); }
 
 private:
-    static constexpr u32 none_ = ~u32{0};
     struct Slot {
         u32 low = 0;
         u32 high = 0;
-        u32 value = none_;
+        u32 value = unknown;
     };
 
     u64 place(u64 id) const noexcept {
         const u64 mixed = (id ^ (id >> 32)) * 0x9e3779b97f4a7c15;
         return ((mixed >> 32) * slots_.size()) >> 32;
     }
-    Slot& find(u64 id) noexcept {
-        u64 at = place(id);
-        while (slots_[at].value != none_ &&
-               (slots_[at].low != static_cast<u32>(id) || slots_[at].high != static_cast<u32>(id >> 32))) {
-            at = at + 1 == slots_.size() ? 0 : at + 1;
-        }
-        return slots_[at];
-    }
     void resize(u64 slots) {
         std::vector<Slot> old(slots);
         old.swap(slots_);
+        used_ = 0;
         for (const Slot& slot : old) {
-            if (slot.value != none_) {
-                find(u64{slot.high} << 32 | slot.low) = slot;
+            if (slot.value != unknown) {
+                value(u64{slot.high} << 32 | slot.low) = slot.value;
             }
         }
     }
 
     std::vector<Slot> slots_;
     u64 used_ = 0;
+};
+
+/// 64-bit ids to dense ones, in the order of their first use.
+class Interner {
+public:
+    explicit Interner(u64 expected = 0) : table_{expected} {}
+
+    u32 operator()(u64 id) {
+        table_.make_room(1);
+        u32& value = table_.value(id);
+        value = value == IdTable::unknown ? distinct() - 1 : value;
+        return value;
+    }
+    void prefetch(u64 id) const noexcept { table_.expect(id); }
+    u32 distinct() const noexcept { return static_cast<u32>(table_.size()); }
+    u64 bytes() const noexcept { return table_.bytes(); }
+
+private:
+    IdTable table_;
 };
 
 /// Whether every id has one parent and lies once in its request: what exact one-pass curves stand on. Traces of prefix
