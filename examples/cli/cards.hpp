@@ -30,8 +30,8 @@ CardList cards() noexcept;
 /// configs/gpus.json
 std::string_view gpu_catalogue() noexcept;
 
-/// The card called `name`: its name, family/name, Hugging Face id, or that id without the organisation; letters in any
-/// case, "_" as "-". Null when there is none.
+/// The card called `name`: its name, family/name, Hugging Face id, or that id without the organisation;
+/// letters in any case, "_" as "-". Null when there is none.
 const Card* find_card(std::string_view name) noexcept;
 
 /// Names of cards that `name` may have meant, nearest first, at most `most`.

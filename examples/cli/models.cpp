@@ -36,7 +36,8 @@ Row row_of(const Card& card) {
 }
 
 std::string screen(const std::vector<Row>& rows) {
-    report::Table table{{report::Align::left, report::Align::right, report::Align::left, report::Align::right}};
+    report::Table table{
+        {report::Align::left, report::Align::right, report::Align::left, report::Align::right}};
     table.row({"model", "layers", "kinds", "per token"});
     for (const Row& row : rows) {
         const bool grows = row.per_token.value != 0 || row.state.value == 0;
@@ -51,7 +52,10 @@ std::string json(const std::vector<Row>& rows) {
     json.object().field("schema", "kvcap.models/1").array("models");
     for (const Row& row : rows) {
         const ModelSpec& spec = row.model.spec;
-        json.object().field("name", row.card->name).field("hf_id", row.card->hf_id).field("family", row.card->family);
+        json.object()
+            .field("name", row.card->name)
+            .field("hf_id", row.card->hf_id)
+            .field("family", row.card->family);
         json.field("layers", spec.all_layers()).field("kinds", report::kinds_words(spec));
         json.field("spec", spec_line(spec, row.model.read.shared)).field("bytes_per_token", row.per_token);
         json.field("state_bytes_per_sequence", row.state).end();
@@ -60,12 +64,14 @@ std::string json(const std::vector<Row>& rows) {
 }
 
 std::string csv(const std::vector<Row>& rows) {
-    std::string out = report::csv_line({"name", "hf_id", "family", "layers", "kinds", "bytes_per_token", "state_bytes"});
+    std::string out =
+        report::csv_line({"name", "hf_id", "family", "layers", "kinds", "bytes_per_token", "state_bytes"});
     for (const Row& row : rows) {
         const ModelSpec& spec = row.model.spec;
-        out += report::csv_line({std::string{row.card->name}, std::string{row.card->hf_id}, std::string{row.card->family},
-                                 std::to_string(spec.all_layers()), report::kinds_words(spec),
-                                 std::to_string(row.per_token.value), std::to_string(row.state.value)});
+        out += report::csv_line({std::string{row.card->name}, std::string{row.card->hf_id},
+                                 std::string{row.card->family}, std::to_string(spec.all_layers()),
+                                 report::kinds_words(spec), std::to_string(row.per_token.value),
+                                 std::to_string(row.state.value)});
     }
     return out;
 }
@@ -80,7 +86,8 @@ void run(const ModelsOptions& options, Session& session) {
     }
     if (rows.empty()) {
         std::string text = "no card has all of these words";
-        for (const std::string_view near : cards_like(options.words.empty() ? "" : options.words.front(), 3)) {
+        for (const std::string_view near :
+             cards_like(options.words.empty() ? "" : options.words.front(), 3)) {
             text += fmt::format("{}{}", text.back() == 's' ? "; nearest: " : ", ", near);
         }
         stop(Exit::bad_input, text);

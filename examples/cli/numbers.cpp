@@ -80,7 +80,8 @@ Bytes bytes_of(std::string_view text, std::string_view flag) {
     if (digits.length == 0 || unit == nullptr) {
         refuse(text, flag, "amount of memory; wanted a number and a unit such as 80GiB, 80GB or 512MiB");
     }
-    // tenths / scale of a unit, without losing the high part: tenths < 10^9 and a unit below 2^40 fit 64 bits by halves
+    // tenths / scale of a unit, without losing the high part: tenths < 10^9 and a unit below 2^40 fit 64 bits
+    // by halves
     const u64 part = unit->bytes / scale * tenths + unit->bytes % scale * tenths / scale;
     const u64 whole = saturating_sum(saturating_product(digits.value, unit->bytes), part);
     if (whole > u64{1} << 60) {
@@ -91,13 +92,17 @@ Bytes bytes_of(std::string_view text, std::string_view flag) {
 
 void ShardingOptions::add_to(CLI::App& verb) {
     const auto size = [&](const char* names, u32& value, const char* text) {
-        verb.add_option(names, value, text)->group("Sharding")->type_name("N")->check(CLI::Range(1, 65536).description(""));
+        verb.add_option(names, value, text)
+            ->group("Sharding")
+            ->type_name("N")
+            ->check(CLI::Range(1, 65536).description(""));
     };
     size("--tp,--tensor-parallel-size", tp, "Tensor ranks: heads dealt, latents copied");
     size("--pp,--pipeline-parallel-size", pp, "Pipeline stages: layers divided");
     size("--cp,--decode-context-parallel-size", cp, "Context ranks: tokens dealt");
     size("--dp,--data-parallel-size", dp, "Replicas: whole requests dealt");
-    verb.add_flag("--dp-attention,--enable-dp-attention", dp_attention, "Each tensor rank holds whole requests")
+    verb.add_flag("--dp-attention,--enable-dp-attention", dp_attention,
+                  "Each tensor rank holds whole requests")
         ->group("Sharding");
     verb.add_option("--pp-split", pp_split, "Spare layers: first, middle, last; or 20,21,20")
         ->group("Sharding")->type_name("RULE");
@@ -156,7 +161,8 @@ Lengths LengthOptions::lengths(u64 all, const ReadModel& model) const {
     if (own > all) {
         refuse(decoded, "--decoded", fmt::format("part of {} tokens", all));
     }
-    const u64 encoder = encoder_tokens.empty() ? model.encoder_tokens : count_of(encoder_tokens, "--encoder-tokens");
+    const u64 encoder =
+        encoder_tokens.empty() ? model.encoder_tokens : count_of(encoder_tokens, "--encoder-tokens");
     return {.prompt = {all - own}, .decoded = {own}, .encoder = {encoder}};
 }
 

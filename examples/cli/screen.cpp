@@ -53,9 +53,12 @@ std::string formats_words(const ModelSpec& model, std::string_view kv_dtype) {
     const std::string kv =
         format_of_streams(model, [](const LayerForm&, const Stream& s) { return is_attention(s.role); });
     add("KV", kv.empty() || kv_dtype == "auto" || kv_dtype.empty() ? kv : std::string{kv_dtype});
-    add("index", format_of_streams(model, [](const LayerForm&, const Stream& s) { return s.role == Role::index; }));
-    add("conv", format_of_streams(model, [](const LayerForm&, const Stream& s) { return s.role == Role::conv; }));
-    add("state", format_of_streams(model, [](const LayerForm&, const Stream& s) { return s.role == Role::state; }));
+    add("index",
+        format_of_streams(model, [](const LayerForm&, const Stream& s) { return s.role == Role::index; }));
+    add("conv",
+        format_of_streams(model, [](const LayerForm&, const Stream& s) { return s.role == Role::conv; }));
+    add("state",
+        format_of_streams(model, [](const LayerForm&, const Stream& s) { return s.role == Role::state; }));
     return out;
 }
 
@@ -82,7 +85,8 @@ std::string paragraph(std::string_view text) {
 
 std::string paragraphs(std::string_view lines) {
     std::string out;
-    for (std::size_t end = 0; (end = lines.find('\n')) != std::string_view::npos; lines.remove_prefix(end + 1)) {
+    for (std::size_t end = 0; (end = lines.find('\n')) != std::string_view::npos;
+         lines.remove_prefix(end + 1)) {
         out += paragraph(lines.substr(0, end)) + '\n';
     }
     return out;

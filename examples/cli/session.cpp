@@ -63,7 +63,8 @@ void stop(const Error& error, std::string_view about) {
 }
 
 void Session::print(std::string_view text) {
-    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    const bool written =
+        std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
     if (!written && errno != EPIPE) {
         stop(Exit::bad_input, fmt::format("cannot write the output: {}", std::strerror(errno)));
     }

@@ -29,13 +29,15 @@ std::string facts_text(const Model& model) {
     fact("query heads", query_heads == 0 ? "" : report::grouped(query_heads));
     fact("context", read.max_context == 0 ? "" : report::grouped(read.max_context) + " tokens");
     fact("encoder", read.encoder_tokens == 0 ? "" : report::grouped(read.encoder_tokens) + " tokens at most");
-    fact("draft layers", read.draft.all_layers() == 0 ? "" : layers_line(read.draft) + ", cached only when drafting");
+    fact("draft layers",
+         read.draft.all_layers() == 0 ? "" : layers_line(read.draft) + ", cached only when drafting");
     return out;
 }
 
 report::SizeQuestion one_copy(const Model& model) {
     report::SizeQuestion asked{};
-    asked.points.push_back({usual_length, 1, {.prompt = {usual_length}, .encoder = {model.read.encoder_tokens}}});
+    asked.points.push_back(
+        {usual_length, 1, {.prompt = {usual_length}, .encoder = {model.read.encoder_tokens}}});
     return asked;
 }
 

@@ -20,8 +20,11 @@ struct SizeOptions {
 };
 
 report::SizeQuestion question(const SizeOptions& options, const Model& model) {
-    report::SizeQuestion asked{.sharding = options.sharding.sharding(), .tp = options.sharding.tp,
-                               .dp = options.sharding.dp, .dp_attention = options.sharding.dp_attention, .points = {}};
+    report::SizeQuestion asked{.sharding = options.sharding.sharding(),
+                               .tp = options.sharding.tp,
+                               .dp = options.sharding.dp,
+                               .dp_attention = options.sharding.dp_attention,
+                               .points = {}};
     if (asked.ranks() > 65536) {
         stop(Exit::usage, fmt::format("{} ranks; at most 65,536 are listed", report::grouped(asked.ranks())));
     }
@@ -58,7 +61,8 @@ void run(const SizeOptions& options, Session& session) {
         return session.print(report::size_csv(size));
     }
     if (options.output.json) {
-        const report::SizeHeading heading{.model = model.read.name.empty() ? model.label : model.read.name, .spec = spec_line(model.spec, model.read.shared),
+        const report::SizeHeading heading{.model = model.read.name.empty() ? model.label : model.read.name,
+                                          .spec = spec_line(model.spec, model.read.shared),
                                           .kv_cache_dtype = model.dtype};
         return session.print(report::size_json(heading, model.spec, model.read, asked, size, model.notes,
                                                options.per_layer));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// read(print(model)) == model for every model: of policies under every decorator, of raw forms with arbitrary fields, in
-// order and out of order, with draft and shared layers. And no text, however broken, is read as something else.
+// read(print(model)) == model for every model: of policies under every decorator, of raw forms with arbitrary
+// fields, in order and out of order, with draft and shared layers. And no text, however broken, is read as
+// something else.
 #include "random.hpp"
 
 #include <catch2/catch.hpp>
@@ -33,7 +34,8 @@ LayerForm raw_form(Random& r) {
                                              .split = static_cast<Split>(r.in(0, 3)),
                                              .rows = static_cast<u16>(r.chance(60) ? 1 : r.log_in(0xffff)),
                                              .heads = static_cast<u32>(r.log_in(~u32{0})),
-                                             .width = static_cast<u32>(r.log_in(~u32{0})), .format = any_format(r)}));
+                                             .width = static_cast<u32>(r.log_in(~u32{0})),
+                                             .format = any_format(r)}));
     }
     return form;
 }
@@ -46,7 +48,8 @@ LayerForms decorated(Random& r, LayerForms forms) {
         static_cast<void>(n.push(r.in(1, 8)));
         static_cast<void>(n.push(r.in(1, 8)));
         static_cast<void>(n.push(r.in(1, 64)));
-        if (spec::acts_on(decorator, forms) && spec::fits(decorator, forms) && spec::sensible(decorator, forms, n)) {
+        if (spec::acts_on(decorator, forms) && spec::fits(decorator, forms) &&
+            spec::sensible(decorator, forms, n)) {
             forms = decorator.apply(forms, n);
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The program as a script sees it: what goes to which stream, exit codes, JSON against its schema, CSV, colours.
+// The program as a script sees it: what goes to which stream, exit codes, JSON against its schema, CSV,
+// colours.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -51,7 +52,8 @@ std::string violation(const json& value, const json& schema, const json& root, c
     if (schema.contains("const") && value != schema["const"]) {
         return at + ": not " + schema["const"].dump();
     }
-    if (schema.contains("enum") && std::find(schema["enum"].begin(), schema["enum"].end(), value) == schema["enum"].end()) {
+    if (schema.contains("enum") &&
+        std::find(schema["enum"].begin(), schema["enum"].end(), value) == schema["enum"].end()) {
         return at + ": " + value.dump() + " is none of the enum";
     }
     const auto is = [&](const std::string& type) {
@@ -76,13 +78,15 @@ std::string violation(const json& value, const json& schema, const json& root, c
             if (!schema["properties"].contains(key)) {
                 return at + ": unknown key " + key;
             }
-            if (std::string wrong = violation(part, schema["properties"][key], root, at + '/' + key); !wrong.empty()) {
+            if (std::string wrong = violation(part, schema["properties"][key], root, at + '/' + key);
+                !wrong.empty()) {
                 return wrong;
             }
         }
     }
     for (std::size_t i = 0; value.is_array() && i < value.size(); ++i) {
-        if (std::string wrong = violation(value[i], schema["items"], root, at + '/' + std::to_string(i)); !wrong.empty()) {
+        if (std::string wrong = violation(value[i], schema["items"], root, at + '/' + std::to_string(i));
+            !wrong.empty()) {
             return wrong;
         }
     }
@@ -93,7 +97,8 @@ json size_json(const std::string& arguments) {
     const Ran ran = kvcap("size " + arguments + " --json");
     CAPTURE(arguments, ran.err);
     REQUIRE(ran.code == 0);
-    const json schema = json::parse(text_of(std::filesystem::path{KVCAP_SOURCE_DIR} / "docs/reference/schemas/size.schema.json"));
+    const json schema = json::parse(
+        text_of(std::filesystem::path{KVCAP_SOURCE_DIR} / "docs/reference/schemas/size.schema.json"));
     const json read = json::parse(ran.out);
     CHECK(violation(read, schema, schema) == "");
     return read;
@@ -180,7 +185,8 @@ TEST_CASE("size --json keeps its schema and its numbers") {
     CHECK(v3["groups"][0]["held_bytes"] == 4LL * 70272 * 32768);
     CHECK(v3["groups"][0]["layers"].size() == 61);
     CHECK(v3["layers"].size() == 61);
-    const json hybrid = size_json("'2*gdn(16,128,32,128) + 2*window(1024, gqa(8,128)) + cross(gqa(8,128))' --encoder-tokens 10");
+    const json hybrid = size_json(
+        "'2*gdn(16,128,32,128) + 2*window(1024, gqa(8,128)) + cross(gqa(8,128))' --encoder-tokens 10");
     CHECK(hybrid["state_bytes_per_sequence"] == 2 * (3 * 8192 * 2 + 32 * 128 * 128 * 2));
     CHECK(hybrid["groups"][1]["window"] == 1024);
     CHECK(hybrid["groups"][0]["window"].is_null());
@@ -213,7 +219,8 @@ TEST_CASE("csv, units and colours") {
 
 TEST_CASE("exit codes: 2 usage, 3 bad input, 4 unknown architecture; nothing on stdout") {
     NEEDS_PROGRAM()
-    const auto fails = [](const std::string& arguments, int code, const std::string& words, const std::string& before = {}) {
+    const auto fails = [](const std::string& arguments, int code, const std::string& words,
+                          const std::string& before = {}) {
         const Ran ran = kvcap(arguments, before);
         CAPTURE(arguments, ran.err);
         CHECK(ran.code == code);
@@ -243,9 +250,11 @@ TEST_CASE("exit codes: 2 usage, 3 bad input, 4 unknown architecture; nothing on 
 
 TEST_CASE("models from stdin, files and folders are the same model") {
     NEEDS_PROGRAM()
-    const std::string folder = std::filesystem::temp_directory_path().string() + "/kvcap-cli-model-" + std::to_string(::getpid());
+    const std::string folder =
+        std::filesystem::temp_directory_path().string() + "/kvcap-cli-model-" + std::to_string(::getpid());
     std::filesystem::create_directories(folder);
-    std::ofstream{folder + "/config.json"} << R"({"model_type": "llama", "num_hidden_layers": 32, "num_attention_heads": 32,
+    std::ofstream{folder + "/config.json"}
+        << R"({"model_type": "llama", "num_hidden_layers": 32, "num_attention_heads": 32,
         "num_key_value_heads": 8, "hidden_size": 4096, "torch_dtype": "bfloat16"})";
     const auto rate = [](const Ran& ran) { return json::parse(ran.out)["bytes_per_token"].get<int>(); };
     CHECK(rate(kvcap("size " + folder + " --json")) == 131072);
@@ -265,7 +274,8 @@ TEST_CASE("models lists, searches and names what it shows") {
     CHECK(one["models"][0]["bytes_per_token"] == 78324);
     CHECK(kvcap("models qwen3-next").out.find("36 gated_delta + 12 full") != std::string::npos);
     const json shown = json::parse(kvcap("show gemma-3-27b --json").out);
-    CHECK(shown["spec"] == "10*(5*window(1024, gqa(16,128)) + gqa(16,128)) + 2*window(1024, gqa(16,128)) + heads(32)");
+    CHECK(shown["spec"] ==
+          "10*(5*window(1024, gqa(16,128)) + gqa(16,128)) + 2*window(1024, gqa(16,128)) + heads(32)");
     CHECK(kvcap("show gemma-3-27b").out.find("windows at full length") != std::string::npos);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Numbers, tables and JSON as people and programs read them; sizes over ranks against the fold; the textbook's mistake.
+// Numbers, tables and JSON as people and programs read them; sizes over ranks against the fold; the
+// textbook's mistake.
 #include <catch2/catch.hpp>
 #include <kvcap/core.hpp>
 #include <kvcap/io/spec_line.hpp>
@@ -66,7 +67,8 @@ TEST_CASE("numbers for people") {
 }
 
 TEST_CASE("errors and notes in words") {
-    CHECK(text_of(Error{.code = Errc::heads_not_divisible, .got = 8, .want = 3}) == "8 heads cannot be dealt to 3 ranks");
+    CHECK(text_of(Error{.code = Errc::heads_not_divisible, .got = 8, .want = 3}) ==
+          "8 heads cannot be dealt to 3 ranks");
     CHECK(text_of(Note{Origin::assumed, "/dtype", "bf16"}) == "assumed /dtype: bf16");
     CHECK_THROWS_WITH(or_throw(Result<u64>{Errc::no_layers}), "the model has no layers");
     CHECK(or_throw(Result<u64>{u64{3}}) == 3);
@@ -95,7 +97,9 @@ TEST_CASE("JSON is JSON, whatever the text") {
 }
 
 TEST_CASE("caches by name") {
-    const auto kind = [](std::string_view line) { return std::string{kind_of(model_of(line).spec.forms[0])}; };
+    const auto kind = [](std::string_view line) {
+        return std::string{kind_of(model_of(line).spec.forms[0])};
+    };
     CHECK(kind("gqa(8,128)") == "full");
     CHECK(kind("window(9, gqa(8,128))") == "sliding");
     CHECK(kind("window(9, mla(8))") == "sliding");
@@ -108,14 +112,17 @@ TEST_CASE("caches by name") {
     CHECK(label_of(model_of("fp8(sinks(4, window(1020, gqa(8,128))))").spec.forms[0]) ==
           "K, V 8 x 128 fp8, window 1,020 + 4 sinks");
     CHECK(label_of(model_of("gqa(4,192,128)").spec.forms[0]) == "K 4 x 192 + V 4 x 128");
-    CHECK(short_label_of(model_of("gdn(16,128,32,128)").spec.forms[0]) == "gated_delta 32 x 128 x 128 + conv");
-    CHECK(kinds_words(model_of("2*gqa(8,128) + 3*window(9, gqa(8,128)) + none").spec) == "2 full + 3 sliding + 1 none");
+    CHECK(short_label_of(model_of("gdn(16,128,32,128)").spec.forms[0]) ==
+          "gated_delta 32 x 128 x 128 + conv");
+    CHECK(kinds_words(model_of("2*gqa(8,128) + 3*window(9, gqa(8,128)) + none").spec) ==
+          "2 full + 3 sliding + 1 none");
 }
 
 TEST_CASE("ranks sum to what the fold says") {
     const ModelSpec gqa = model_of("5*gqa(8,128) + 2*window(100, gqa(8,128)) + heads(32)").spec;
     const u64 whole = fold(gqa, {.prompt = {1000}}).value().total().value;
-    for (const Sharding& sharding : {Sharding{}, Sharding{.tp = 4}, Sharding{.pp = 3}, Sharding{.tp = 2, .pp = 2}}) {
+    for (const Sharding& sharding :
+         {Sharding{}, Sharding{.tp = 4}, Sharding{.pp = 3}, Sharding{.tp = 2, .pp = 2}}) {
         const SizeAnswer size = answer(gqa, question(1000, sharding)).value();
         CHECK(size.points[0].held.size() == std::size_t{sharding.tp} * sharding.pp);
         CHECK(size.points[0].total.value == whole);
@@ -154,7 +161,8 @@ TEST_CASE("requests are dealt whole, the first ranks get one more") {
 }
 
 TEST_CASE("groups say what grows, what stays and what is fixed") {
-    const ModelSpec model = model_of("2*both(gqa(2,64), mamba2(4,8,16)) + cross(gqa(2,64)) + compressed(512,128,4,128)").spec;
+    const ModelSpec model =
+        model_of("2*both(gqa(2,64), mamba2(4,8,16)) + cross(gqa(2,64)) + compressed(512,128,4,128)").spec;
     const SizeAnswer size = answer(model, question(1000)).value();
     CHECK(size.groups[0].per_token.value == 2 * 2 * 2 * 64 * 2);
     CHECK(size.groups[1].state == size.groups[1].held[0]);
@@ -199,21 +207,26 @@ TEST_CASE("the textbook's mistake is named") {
     const Textbook v3{.layers = 61, .kv_heads = 128, .head_dim = 56};
     CHECK(verdict_of("61*mla(512,64)", v3) ==
           "textbook formula: 1,748,992 B per token, 24.9x too much (a latent is not heads)");
-    CHECK(verdict_of("32*gqa(8,128)", {32, 8, 128}) == "textbook formula: 131,072 B per token, the same here");
+    CHECK(verdict_of("32*gqa(8,128)", {32, 8, 128}) ==
+          "textbook formula: 131,072 B per token, the same here");
     CHECK(verdict_of("8*gqa(8,128) + 40*window(1024, gqa(8,128))", {48, 8, 128}) ==
           "textbook formula: 196,608 B per token, 5.19x too much at 32,768 tokens (windows at full length)");
     CHECK(verdict_of("36*gdn(16,128,32,128) + 12*gqa(2,256)", {48, 2, 256}).find("(a state is not tokens)") !=
           std::string::npos);
     CHECK(verdict_of("4*gqa(8,128) + 4*share(-1)", {8, 8, 128}) ==
           "textbook formula: 32,768 B per token, 2.00x too much (shared layers counted as their own)");
-    CHECK(verdict_of("4*gqa(8,128) + 4*none", {8, 8, 128}).find("(layers without a cache counted)") != std::string::npos);
+    CHECK(verdict_of("4*gqa(8,128) + 4*none", {8, 8, 128}).find("(layers without a cache counted)") !=
+          std::string::npos);
     CHECK(verdict_of("4*gqa(8,128) + 4*prompt_only(gqa(8,128))", {8, 8, 128}, 1000, 500)
               .find("(prompt-only layers keep no decoded tokens)") != std::string::npos);
     CHECK(verdict_of("4*both(gqa(8,128), cross(gqa(8,128)))", {4, 8, 128}, 100) ==
-          "textbook formula: 16,384 B per token, 2.00x too little at 100 tokens (the encoder's tokens left out)");
-    CHECK(verdict_of("4*both(index(128), gqa(8,128))", {4, 8, 128}).find("too little (index keys left out)") !=
+          "textbook formula: 16,384 B per token, 2.00x too little at 100 tokens (the encoder's tokens left "
+          "out)");
+    CHECK(
+        verdict_of("4*both(index(128), gqa(8,128))", {4, 8, 128}).find("too little (index keys left out)") !=
+        std::string::npos);
+    CHECK(verdict_of("4*gqa(8,192,128)", {4, 8, 192}).find("(heads or widths that differ by layer)") !=
           std::string::npos);
-    CHECK(verdict_of("4*gqa(8,192,128)", {4, 8, 192}).find("(heads or widths that differ by layer)") != std::string::npos);
     CHECK(verdict_of("61*fp8(mla(512,64))", v3).find("874,496 B per token, 24.9x") != std::string::npos);
     CHECK(verdict_of("61*mla(512,64)", {}).empty());
 }

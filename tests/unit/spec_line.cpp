@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The spec line's words: each names the caches its policy gives; lines are printed short; errors name place and nearest.
+// The spec line's words: each names the caches its policy gives; lines are printed short; errors name place
+// and nearest.
 #include <catch2/catch.hpp>
 #include <kvcap/core.hpp>
 #include <kvcap/io/spec_line.hpp>
@@ -46,13 +47,16 @@ TEST_CASE("every kind is the policy of its name") {
     CHECK(read("mqa(256)") == of(mqa(256).forms()));
     CHECK(read("index(128)") == of(IndexKeys{.dim = 128}.forms()));
     CHECK(read("sparse_mla(512,64,128, index=fp8_128)") ==
-          of(SparseMla{.latent = 512, .rope = 64, .index_dim = 128, .index_format = fp8_scale_per_128}.forms()));
+          of(SparseMla{.latent = 512, .rope = 64, .index_dim = 128, .index_format = fp8_scale_per_128}
+                 .forms()));
     CHECK(read("compressed(512,128,4,128)") ==
           of(CompressedLatent{.latent = 512, .window = 128, .ratio = 4, .index_dim = 128}.forms()));
-    CHECK(read("compressed(512,128,128)") == of(CompressedLatent{.latent = 512, .window = 128, .ratio = 128}.forms()));
+    CHECK(read("compressed(512,128,128)") ==
+          of(CompressedLatent{.latent = 512, .window = 128, .ratio = 128}.forms()));
     CHECK(read("mamba1(8192,16)") == of(Mamba1{.inner = 8192, .state_dim = 16}.forms()));
-    CHECK(read("mamba2(128,64,128,8,4, state=f32)") ==
-          of(Mamba2{.heads = 128, .head_dim = 64, .state_dim = 128, .groups = 8, .state_format = f32}.forms()));
+    CHECK(
+        read("mamba2(128,64,128,8,4, state=f32)") ==
+        of(Mamba2{.heads = 128, .head_dim = 64, .state_dim = 128, .groups = 8, .state_format = f32}.forms()));
     CHECK(read("gdn(16,128,32,128)") ==
           of(GatedDelta{.key_heads = 16, .key_dim = 128, .value_heads = 32, .value_dim = 128}.forms()));
     CHECK(read("kda(32,128)") == of(Kda{.heads = 32, .head_dim = 128}.forms()));
@@ -80,7 +84,8 @@ TEST_CASE("decorators and storage schemes are the library's own") {
     CHECK(read("int4_token_head(gqa(8,128))") == of(Quantized{g, Int4PerTokenHead{}}.forms()));
     CHECK(read("q8_0(gqa(8,128))") == of(Quantized{g, Stored{ggml::q8_0}}.forms()));
     CHECK(read("nvfp4(gqa(8,128))") == of(Quantized{g, Stored{nvfp4}}.forms()));
-    CHECK(read("fp8_ds_mla(mla(512,64))") == of(Quantized{Mla{.latent = 512, .rope = 64}, Fp8DsMla{}}.forms()));
+    CHECK(read("fp8_ds_mla(mla(512,64))") ==
+          of(Quantized{Mla{.latent = 512, .rope = 64}, Fp8DsMla{}}.forms()));
     CHECK(read("turboquant(3,4, gqa(8,72))") == of(Quantized{Gqa{8, 72}, TurboQuant{3, 4}}.forms()));
     CHECK(read("kivi(128,2,32, gqa(8,128))") == of(Kivi{g, 128, 2, 32}.forms()));
     CHECK(read("both(gqa(8,128), lightning(4,64))") == of(Both{g, lightning(4, 64)}.forms()));
@@ -88,7 +93,8 @@ TEST_CASE("decorators and storage schemes are the library's own") {
 }
 
 TEST_CASE("models are counted out: runs, cycles, shared, draft and heads") {
-    const ModelSpec gemma = read("10*(5*window(1024, gqa(16,128)) + gqa(16,128)) + 2*window(1024, gqa(16,128))");
+    const ModelSpec gemma =
+        read("10*(5*window(1024, gqa(16,128)) + gqa(16,128)) + 2*window(1024, gqa(16,128))");
     CHECK(gemma.layers == 62);
     CHECK(gemma.caches.size() == 62);
     CHECK(gemma.forms.size() == 2);
@@ -134,14 +140,16 @@ TEST_CASE("lines are printed short") {
 TEST_CASE("errors name the offset, what is there, what was wanted, and the nearest name") {
     CHECK(problem("8*gqq(8,128)") ==
           "offset 2: 'gqq'; wanted a kind of layer such as gqa(8,128) or mla(512,64) (did you mean gqa?)");
-    CHECK(problem("gqa(8 128)") == "offset 6: '128'; wanted 2 numbers, as in gqa(kv_heads,head_dim[,value_dim])");
+    CHECK(problem("gqa(8 128)") ==
+          "offset 6: '128'; wanted 2 numbers, as in gqa(kv_heads,head_dim[,value_dim])");
     CHECK(problem("61*mla(512,64") == "offset 13: the end; wanted ')' as in mla(latent[,rope])");
     CHECK(problem("") == "offset 0: the end; wanted a layer such as gqa(8,128) or mla(512,64)");
     CHECK(problem("gqa(0,128)") ==
           "offset 0: gqa with a size of 0; wanted at least 1, as in gqa(kv_heads,head_dim[,value_dim])");
     CHECK(problem("gqa(8,128) mla(512)") == "offset 11: 'mla'; wanted '+' and a further layer, or the end");
     CHECK(problem("600*gqa(8,128)").find("more than 512 caches") != std::string::npos);
-    CHECK(problem("gqa(8,128) + at(5, mla(512))").find("layer 5 of a model with 1 layer;") != std::string::npos);
+    CHECK(problem("gqa(8,128) + at(5, mla(512))").find("layer 5 of a model with 1 layer;") !=
+          std::string::npos);
     CHECK(problem("share(-1)").find("wanted an earlier layer") != std::string::npos);
     CHECK(problem("fp8(mamba1(16,16))").find("state=fp8") != std::string::npos);
     CHECK(problem("window(4, mamba1(16,16))").find("nothing to act") != std::string::npos);
@@ -151,13 +159,15 @@ TEST_CASE("errors name the offset, what is there, what was wanted, and the neare
     CHECK(problem("gqa(8,128, key=fq8)").find("did you mean fp8?") != std::string::npos);
     CHECK(problem("fp8_tensor(both(gqa(1,8),gqa(1,8),gqa(1,8),gqa(1,8),gqa(1,8)))").find("8 caches") !=
           std::string::npos);
-    CHECK(problem("mla(512) + draft(mla(512)) + mla(512)").find("draft(...) behind all layers") != std::string::npos);
+    CHECK(problem("mla(512) + draft(mla(512)) + mla(512)").find("draft(...) behind all layers") !=
+          std::string::npos);
     CHECK(problem(std::string(100, '(')).find("40 levels") != std::string::npos);
     CHECK(problem(std::string(2'000'000, ' ')).find("at most 1,048,576") != std::string::npos);
     CHECK(problem("gqa(8,128)\x01").find("'?'") != std::string::npos);
-    for (const char* text : {"0*gqa(8,128)", "2*", "(gqa(8,128)", "gqa", "heads(0) + gqa(8,128)", "2*heads(3)",
-                             "at(gqa(8,128))", "kivi(0,2,32, gqa(8,128))", "turboquant(9,4, gqa(8,128))", "short_conv(8,1)",
-                             "form(attention)", "form(attention, stride=0, key(heads,1,1,1,bf16))", "mla(512,64,1)"}) {
+    for (const char* text :
+         {"0*gqa(8,128)", "2*", "(gqa(8,128)", "gqa", "heads(0) + gqa(8,128)", "2*heads(3)", "at(gqa(8,128))",
+          "kivi(0,2,32, gqa(8,128))", "turboquant(9,4, gqa(8,128))", "short_conv(8,1)", "form(attention)",
+          "form(attention, stride=0, key(heads,1,1,1,bf16))", "mla(512,64,1)"}) {
         CAPTURE(text);
         CHECK_FALSE(read_spec_line(text));
     }

@@ -44,7 +44,8 @@ std::string nearest(std::string_view word, const Words& known) {
     std::size_t fewest = std::max<std::size_t>(1, word.size() / 3) + 1;
     for (const auto& candidate : known) {
         const std::string_view text{candidate};
-        const std::size_t apart = text.size() > word.size() ? text.size() - word.size() : word.size() - text.size();
+        const std::size_t apart =
+            text.size() > word.size() ? text.size() - word.size() : word.size() - text.size();
         if (apart >= fewest || word.size() > 200) {
             continue;
         }

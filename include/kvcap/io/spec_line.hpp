@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A model in one line of text, read and printed: 61*mla(512,64), 8*gqa(8,128) + 40*window(1024, gqa(8,128)).
-// read(print(model)) == model. The grammar is in spec/parse.hpp; the words in spec/policies.hpp and spec/decorators.hpp.
+// read(print(model)) == model. The grammar is in spec/parse.hpp; the words in spec/policies.hpp and
+// spec/decorators.hpp.
 #pragma once
 
 #include <kvcap/io/spec/assemble.hpp>
@@ -26,18 +27,22 @@ inline Textbook textbook_of(const ModelSpec& model) {
     for (const Cache& cache : model.caches) {
         const LayerForm& form = model.form_of(cache);
         if (form.kind == Kind::attention && form.streams.size() == 2 && form.streams[0].role == Role::key) {
-            return {.layers = model.layers, .kv_heads = form.streams[0].heads, .head_dim = form.streams[0].width};
+            return {
+                .layers = model.layers, .kv_heads = form.streams[0].heads, .head_dim = form.streams[0].width};
         }
     }
     return {};
 }
 
-/// The model, its name left empty; draft layers are part of `spec`. Errors name the offset in the text, what is there
-/// and what was wanted.
+/// The model, its name left empty; draft layers are part of `spec`. Errors name the offset in the text, what
+/// is there and what was wanted.
 inline Diagnosed<ReadModel> read_spec_line(std::string_view text) {
     if (text.size() > longest_spec_line) {
-        return Problem{.trouble = Trouble::invalid, .where = "spec line",
-                       .found = std::to_string(text.size()) + " characters", .wanted = "at most 1,048,576", .hint = {}};
+        return Problem{.trouble = Trouble::invalid,
+                       .where = "spec line",
+                       .found = std::to_string(text.size()) + " characters",
+                       .wanted = "at most 1,048,576",
+                       .hint = {}};
     }
     spec::Parser parser{text};
     const std::vector<spec::Term> terms = parser.whole();
@@ -66,10 +71,11 @@ inline std::string layers_line(const ModelSpec& model, const std::vector<SharedL
     return absolute.size() < back.size() ? absolute : back;
 }
 
-/// Everything: read_spec_line(spec_line(m)) has a `spec` equal to m. pre: m's forms are in the order of their first use,
-/// none twice, as ModelSpec::add leaves them.
+/// Everything: read_spec_line(spec_line(m)) has a `spec` equal to m. pre: m's forms are in the order of their
+/// first use, none twice, as ModelSpec::add leaves them.
 inline std::string spec_line(const ModelSpec& model, const std::vector<SharedLayer>& shared = {}) {
-    const std::string heads = model.query_heads == 0 ? "" : " + heads(" + std::to_string(model.query_heads) + ')';
+    const std::string heads =
+        model.query_heads == 0 ? "" : " + heads(" + std::to_string(model.query_heads) + ')';
     return layers_line(model, shared) + heads;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How is a number written for people? Integers in groups of three; bytes in a named unit, binary (GiB = 2^30) unless
-// a decimal one (GB = 10^9) is asked for, never one under the other's name.
+// How is a number written for people? Integers in groups of three; bytes in a named unit, binary (GiB = 2^30)
+// unless a decimal one (GB = 10^9) is asked for, never one under the other's name.
 #pragma once
 
 #include <fmt/format.h>
@@ -52,8 +52,9 @@ inline const Unit* unit_named(std::string_view name) {
 /// Three decimals: "2.145 GiB". Bytes stay whole, and so does what three decimals would show as nothing.
 inline std::string amount(Bytes bytes, Unit unit = {}) {
     const double in_unit = static_cast<double>(bytes.value) / static_cast<double>(unit.bytes);
-    return unit.bytes == 1 || (bytes.value != 0 && in_unit < 0.0005) ? exact(bytes)
-                                                                     : fmt::format("{:.3f} {}", in_unit, unit.name);
+    return unit.bytes == 1 || (bytes.value != 0 && in_unit < 0.0005)
+               ? exact(bytes)
+               : fmt::format("{:.3f} {}", in_unit, unit.name);
 }
 
 /// GiB; MiB or KiB where the largest amount to be shown is below a tenth of that.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A size as one would work it out on paper: (512 + 64) x 2 B = 1,152 B per token and layer; x 61 layers = 70,272 B.
+// A size as one would work it out on paper: (512 + 64) x 2 B = 1,152 B per token and layer; x 61 layers =
+// 70,272 B.
 #pragma once
 
 #include <kvcap/report/labels.hpp>
@@ -9,7 +10,8 @@ namespace kvcap::inline v1::report {
 
 /// "2 B", or "132 B per 128" for a block of elements.
 inline std::string element_words(ElementFormat format) {
-    return format.elems == 1 ? exact({format.bytes}) : fmt::format("{} per {}", exact({format.bytes}), grouped(format.elems));
+    return format.elems == 1 ? exact({format.bytes})
+                             : fmt::format("{} per {}", exact({format.bytes}), grouped(format.elems));
 }
 
 /// "8 heads x 128", "3 x 8,192", "512"
@@ -35,7 +37,8 @@ inline std::string slot_arithmetic(const LayerForm& form) {
     bool alike = true;
     bool same_size = true;
     for (const Stream& stream : s) {
-        alike = alike && stream.heads == s[0].heads && stream.rows == s[0].rows && stream.format == s[0].format;
+        alike =
+            alike && stream.heads == s[0].heads && stream.rows == s[0].rows && stream.format == s[0].format;
         same_size = same_size && stream.width == s[0].width;
     }
     if (alike && same_size) {
@@ -73,10 +76,11 @@ inline std::string split_words(const LayerForm& form, const SizeQuestion& asked)
         }
         const std::string_view what = stream.split == Split::heads ? "heads" : "heads or channels";
         if (stream.heads % tp == 0) {
-            return fmt::format("TP {}: {} {} / {} = {} on each rank", tp, grouped(stream.heads), what, tp, grouped(*own));
+            return fmt::format("TP {}: {} {} / {} = {} on each rank", tp, grouped(stream.heads), what, tp,
+                               grouped(*own));
         }
-        return fmt::format("TP {}: {} {} for {} ranks: {} on each rank, some copied", tp, grouped(stream.heads), what,
-                           tp, grouped(*own));
+        return fmt::format("TP {}: {} {} for {} ranks: {} on each rank, some copied", tp,
+                           grouped(stream.heads), what, tp, grouped(*own));
     }
     return fmt::format("TP {}: not divided, each rank holds all of it", tp);
 }
@@ -90,7 +94,8 @@ inline std::vector<std::string> group_arithmetic(const ModelSpec& model, const S
     const u64 sequences = asked.points[point].sequences;
     const std::string each = fmt::format("{} = {}", slot_arithmetic(form), exact(group.slot));
     const std::string layers = layers_words(group.caches);
-    const std::string batch = sequences == 1 || kept.keep == Keep::once ? "" : fmt::format(" x {} sequences", grouped(sequences));
+    const std::string batch =
+        sequences == 1 || kept.keep == Keep::once ? "" : fmt::format(" x {} sequences", grouped(sequences));
     std::vector<std::string> lines;
     const auto held = [&](const std::string& slots_words) {
         const std::string product = fmt::format("{}{}{}{}", slots_words, exact(group.slot), layers, batch);
@@ -105,23 +110,26 @@ inline std::vector<std::string> group_arithmetic(const ModelSpec& model, const S
         return lines;
     }
     const std::string_view token = kept.source == Source::encoder ? "encoder token" : "token";
-    const std::string per = kept.stride == 1 ? std::string{token} : fmt::format("{} {}s", grouped(kept.stride), token);
+    const std::string per =
+        kept.stride == 1 ? std::string{token} : fmt::format("{} {}s", grouped(kept.stride), token);
     const bool grows = kept.keep == Keep::everything && kept.stride == 1;
     const Bytes rate = group.slot * u64{group.caches};
-    lines.push_back(fmt::format("{} per {} and layer{}", each, per,
-                                grows && group.caches > 1 ? fmt::format(";{} = {}", layers, exact(rate)) : ""));
+    lines.push_back(
+        fmt::format("{} per {} and layer{}", each, per,
+                    grows && group.caches > 1 ? fmt::format(";{} = {}", layers, exact(rate)) : ""));
     if (grows && kept.lag == 0) {
         lines.push_back(fmt::format("{} {}s x {}{} = {}", grouped(slots.value), token, exact(rate), batch,
                                     exact(group.held[point])));
         return lines;
     }
     const u64 seen = asked.points[point].lengths.from(kept.source);
-    const std::string most = group.window == 0 ? grouped(seen)
-                                               : fmt::format("min({}, {})", grouped(seen), grouped(group.window));
+    const std::string most =
+        group.window == 0 ? grouped(seen) : fmt::format("min({}, {})", grouped(seen), grouped(group.window));
     const std::string less = kept.lag == 0 ? most : fmt::format("({} - {})", most, grouped(kept.lag));
     const bool plain = group.window == 0 && kept.lag == 0;
-    held(kept.stride == 1 ? fmt::format("{}{} {}s x ", plain ? "" : less + " = ", grouped(slots.value), token)
-                          : fmt::format("{} / {} = {} entries x ", less, grouped(kept.stride), grouped(slots.value)));
+    held(kept.stride == 1
+             ? fmt::format("{}{} {}s x ", plain ? "" : less + " = ", grouped(slots.value), token)
+             : fmt::format("{} / {} = {} entries x ", less, grouped(kept.stride), grouped(slots.value)));
     return lines;
 }
 

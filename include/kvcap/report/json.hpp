@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes one JSON text with keys in the order of the calls, two spaces an indent, integers as integers. Containers
-// opened with `flat` stay on one line.
+// Writes one JSON text with keys in the order of the calls, two spaces an indent, integers as integers.
+// Containers opened with `flat` stay on one line.
 #pragma once
 
 #include <concepts>
@@ -15,7 +15,9 @@ namespace kvcap::inline v1::report {
 /// The text between quotes that JSON wants for `text`; bytes that are no UTF-8 become U+FFFD.
 inline std::string quoted(std::string_view text) {
     const auto tail_of = [&](std::size_t at) -> std::size_t {  // continuation bytes, or npos when ill-formed
-        const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+        const auto byte = [&](std::size_t i) {
+            return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+        };
         const unsigned lead = byte(at);
         const std::size_t tail = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
         const unsigned low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
@@ -70,7 +72,9 @@ public:
     Json& field(std::string_view key, std::string_view value) { return raw(key, quoted(value)); }
     Json& field(std::string_view key, const char* value) { return raw(key, quoted(value)); }
     Json& field(std::string_view key, bool value) { return raw(key, value ? "true" : "false"); }
-    Json& field(std::string_view key, std::integral auto value) { return raw(key, fmt::format_int(value).str()); }
+    Json& field(std::string_view key, std::integral auto value) {
+        return raw(key, fmt::format_int(value).str());
+    }
     template <class Unit>
     Json& field(std::string_view key, Quantity<Unit> value) { return field(key, value.value); }
     /// Decimals as given; a number that is not finite becomes null.

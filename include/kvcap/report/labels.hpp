@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is a cache called on a screen and in JSON? Kinds as readers of model cards know them, sizes as written on paper.
+// What is a cache called on a screen and in JSON? Kinds as readers of model cards know them, sizes as written
+// on paper.
 #pragma once
 
 #include <kvcap/fold.hpp>
@@ -80,11 +81,14 @@ inline std::string retention_words(const Retention& kept) {
     }
     out += kept.stride == 1 ? "" : fmt::format(", 1 per {}", grouped(kept.stride));
     out += kept.lag == 0 ? "" : fmt::format(", all but {}", grouped(kept.lag));
-    out += kept.source == Source::encoder ? ", encoder" : kept.source == Source::prompt ? ", prompt only" : "";
+    out += kept.source == Source::encoder  ? ", encoder"
+           : kept.source == Source::prompt ? ", prompt only"
+                                           : "";
     return out;
 }
 
-/// "latent 512 + rope 64", "K, V 8 x 128, window 1,024", "K 4 x 192 + V 4 x 128", "gated_delta state 32 x 128 x 128"
+/// "latent 512 + rope 64", "K, V 8 x 128, window 1,024", "K 4 x 192 + V 4 x 128", "gated_delta state 32 x 128
+/// x 128"
 inline std::string label_of(const LayerForm& form) {
     const Inplace<Stream, 6>& s = form.streams;
     const bool once = form.retention.keep == Keep::once;
@@ -94,7 +98,8 @@ inline std::string label_of(const LayerForm& form) {
         out += "K, V " + size_of(s[0]);
     } else {
         const bool state = form.retention.keep == Keep::last;
-        out += state && form.kind != Kind::state ? fmt::format("{} ", spec::name_of(spec::kinds, form.kind)) : "";
+        out += state && form.kind != Kind::state ? fmt::format("{} ", spec::name_of(spec::kinds, form.kind))
+                                                 : "";
         std::string parts;
         for (const Stream& stream : s) {
             const std::string_view role = stream.role == Role::key     ? "K"

@@ -21,13 +21,15 @@ struct LayerRun {
 /// Runs in the order of the layers; layers outside the model are left out.
 inline std::vector<LayerRun> layer_runs(const ModelSpec& model, const std::vector<SharedLayer>& shared) {
     std::vector<Cache> caches{model.caches.begin(), model.caches.end()};
-    std::stable_sort(caches.begin(), caches.end(), [](const Cache& a, const Cache& b) { return a.layer < b.layer; });
+    std::stable_sort(caches.begin(), caches.end(),
+                     [](const Cache& a, const Cache& b) { return a.layer < b.layer; });
     std::vector<LayerRun> runs;
     const auto add = [&](LayerRun run) {
         if (run.begin >= run.end) {
             return;
         }
-        const bool same = !runs.empty() && runs.back().forms == run.forms && runs.back().shares == run.shares &&
+        const bool same = !runs.empty() && runs.back().forms == run.forms &&
+                          runs.back().shares == run.shares &&
                           (!run.shares || runs.back().source == run.source);
         if (same) {
             runs.back().end = run.end;
@@ -61,7 +63,8 @@ inline std::vector<LayerRun> layer_runs(const ModelSpec& model, const std::vecto
 }
 
 inline std::string run_words(const LayerRun& run) {
-    return run.end - run.begin == 1 ? grouped(run.begin) : fmt::format("{}-{}", grouped(run.begin), grouped(run.end - 1));
+    return run.end - run.begin == 1 ? grouped(run.begin)
+                                    : fmt::format("{}-{}", grouped(run.begin), grouped(run.end - 1));
 }
 
 /// "0-4  K, V 16 x 128, window 1,024   8,192 B": per token, or per sequence for a state, of one layer.
@@ -71,7 +74,8 @@ inline std::string layers_table(const ModelSpec& model, const std::vector<Shared
     for (const LayerRun& run : layer_runs(model, shared)) {
         const std::string range = run_words(run) + (run.begin >= model.layers ? " (draft)" : "");
         if (run.forms.empty()) {
-            table.row({range, run.shares ? fmt::format("nothing: layer {}'s cache", run.source) : "nothing", "", ""});
+            table.row({range, run.shares ? fmt::format("nothing: layer {}'s cache", run.source) : "nothing",
+                       "", ""});
         }
         bool first = true;
         for (const u16 index : run.forms) {
@@ -79,8 +83,11 @@ inline std::string layers_table(const ModelSpec& model, const std::vector<Shared
             const bool state = form.retention.keep == Keep::last || form.retention.keep == Keep::once;
             const Result<BytesPerSlot> slot = bytes_per_slot(form);
             const u32 stride = form.retention.stride;
-            const std::string per = state ? "in all" : stride == 1 ? "per token" : fmt::format("per {} tokens", stride);
-            table.row({first ? range : "", label_of(form), slot ? exact({slot->value}) : "not storable", per});
+            const std::string per = state         ? "in all"
+                                    : stride == 1 ? "per token"
+                                                  : fmt::format("per {} tokens", stride);
+            table.row(
+                {first ? range : "", label_of(form), slot ? exact({slot->value}) : "not storable", per});
             first = false;
         }
     }
@@ -97,7 +104,8 @@ inline std::string kinds_words(const ModelSpec& model) {
     std::vector<u16> owners;
     for (const Cache& cache : model.caches) {
         const std::string_view kind = kind_of(model.form_of(cache));
-        const auto known = std::find_if(counts.begin(), counts.end(), [&](const Count& c) { return c.kind == kind; });
+        const auto known =
+            std::find_if(counts.begin(), counts.end(), [&](const Count& c) { return c.kind == kind; });
         if (known == counts.end()) {
             counts.push_back({kind, 1});
         } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What does `size` say? Held bytes of some sequences at some lengths: on every rank, over all ranks, and each byte once;
-// by group of equal caches and by layer. Data parallelism deals whole requests, the first ranks one more.
+// What does `size` say? Held bytes of some sequences at some lengths: on every rank, over all ranks, and each
+// byte once; by group of equal caches and by layer. Data parallelism deals whole requests, the first ranks
+// one more.
 #pragma once
 
 #include <kvcap/capacity.hpp>
@@ -29,7 +30,8 @@ struct SizePoint {
     Lengths lengths{};
 };
 
-/// tp: tensor ranks of the deployment. dp_attention: each of them holds whole requests (`sharding.tp` is 1 then).
+/// tp: tensor ranks of the deployment. dp_attention: each of them holds whole requests (`sharding.tp` is 1
+/// then).
 struct SizeQuestion {
     Sharding sharding{};
     u32 tp = 1;
@@ -42,7 +44,8 @@ struct SizeQuestion {
     }
 };
 
-/// Caches of one form. window: tokens that stay, 0 when nothing bounds them. held: all sequences of the last point.
+/// Caches of one form. window: tokens that stay, 0 when nothing bounds them. held: all sequences of the last
+/// point.
 struct SizeGroup {
     u32 form = 0;
     std::vector<u32> layers;
@@ -135,12 +138,14 @@ inline Result<SizeGroup> group_of(const ModelSpec& model, u32 index, const SizeQ
 }
 
 /// Held bytes of one point, stage by stage.
-inline Result<SizeAnswer::At> held_at(const ModelSpec& model, const SizeQuestion& asked, const SizePoint& point) {
+inline Result<SizeAnswer::At> held_at(const ModelSpec& model, const SizeQuestion& asked,
+                                      const SizePoint& point) {
     SizeAnswer::At out{.point = point, .held = {}, .total = {}, .unique = {}};
     std::vector<Footprint> folded;
     for (u32 stage = 0; stage < asked.sharding.pp; ++stage) {
         for (u32 cp = 0; cp < asked.sharding.cp; ++cp) {
-            const Result<Footprint> own = fold(model, point.lengths, asked.sharding, {.stage = stage, .cp = cp});
+            const Result<Footprint> own =
+                fold(model, point.lengths, asked.sharding, {.stage = stage, .cp = cp});
             if (!own) {
                 return own.error();
             }

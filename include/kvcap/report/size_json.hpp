@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `size` for programs: JSON of schema kvcap.size/1 (docs/reference/schemas/size.schema.json) and CSV, a line for each
-// rank, for all ranks and for unique bytes.
+// `size` for programs: JSON of schema kvcap.size/1 (docs/reference/schemas/size.schema.json) and CSV, a line
+// for each rank, for all ranks and for unique bytes.
 #pragma once
 
 #include <kvcap/io/read_model.hpp>
@@ -22,7 +22,11 @@ struct SizeHeading {
 
 inline void write_rank(Json& json, const RankBytes& rank) {
     json.object({}, Layout::flat).object("rank");
-    json.field("pp", rank.rank.pp).field("tp", rank.rank.tp).field("cp", rank.rank.cp).field("dp", rank.rank.dp).end();
+    json.field("pp", rank.rank.pp)
+        .field("tp", rank.rank.tp)
+        .field("cp", rank.rank.cp)
+        .field("dp", rank.rank.dp)
+        .end();
     json.field("bytes", rank.bytes).end();
 }
 
@@ -53,7 +57,10 @@ inline void write_groups(Json& json, const ModelSpec& model, const SizeAnswer& s
     json.array("groups");
     for (const SizeGroup& group : size.groups) {
         const LayerForm& form = model.forms[group.form];
-        json.object().field("kind", kind_of(form)).field("what", label_of(form)).array("layers", Layout::flat);
+        json.object()
+            .field("kind", kind_of(form))
+            .field("what", label_of(form))
+            .array("layers", Layout::flat);
         for (const u32 layer : group.layers) {
             json.item(layer);
         }
@@ -120,8 +127,8 @@ inline void write_layers(Json& json, const ModelSpec& model, const std::vector<S
 }
 
 inline std::string size_json(const SizeHeading& heading, const ModelSpec& model, const ReadModel& read,
-                             const SizeQuestion& asked, const SizeAnswer& size, const std::vector<Note>& notes,
-                             bool per_layer) {
+                             const SizeQuestion& asked, const SizeAnswer& size,
+                             const std::vector<Note>& notes, bool per_layer) {
     Json json;
     json.object().field("schema", "kvcap.size/1").field("model", heading.model).field("spec", heading.spec);
     json.object("sharding", Layout::flat).field("tp", asked.tp).field("pp", asked.sharding.pp);

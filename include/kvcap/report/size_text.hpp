@@ -32,7 +32,8 @@ inline std::string copies_words(const Spread& copies) {
     const u64 whole = copies.stored.value / copies.unique.value;
     return copies.stored.value % copies.unique.value == 0
                ? grouped(whole)
-               : fmt::format("{:.2f}", static_cast<double>(copies.stored.value) / static_cast<double>(copies.unique.value));
+               : fmt::format("{:.2f}", static_cast<double>(copies.stored.value) /
+                                           static_cast<double>(copies.unique.value));
 }
 
 class SizeScreen {
@@ -40,8 +41,8 @@ public:
     SizeScreen(const ModelSpec& model, const SizeQuestion& asked, const SizeAnswer& answer, Unit unit)
         : model_{model}, asked_{asked}, answer_{answer}, unit_{unit} {}
 
-    /// Exact bytes stand beside the rounded ones where a single point leaves room in 80 columns, else in a table of
-    /// their own. Where not all points fit side by side, the groups are those of the last one.
+    /// Exact bytes stand beside the rounded ones where a single point leaves room in 80 columns, else in a
+    /// table of their own. Where not all points fit side by side, the groups are those of the last one.
     std::string table() {
         const std::size_t all = asked_.points.size();
         const std::string wide = build(true);
@@ -100,7 +101,8 @@ private:
         }
         rank_rows(table, exactly);
         if (asked_.ranks() > 1) {
-            table.row(sum_row(fmt::format("all {} ranks", grouped(asked_.ranks())), exactly, &SizeAnswer::At::total));
+            table.row(sum_row(fmt::format("all {} ranks", grouped(asked_.ranks())), exactly,
+                              &SizeAnswer::At::total));
         }
         table.row(sum_row("unique", exactly, &SizeAnswer::At::unique));
         return table.text();
@@ -251,7 +253,8 @@ inline std::string sum_line(std::string_view what, const std::string& sum, Bytes
 }
 
 /// The work behind the last point, group by group, and the sums.
-inline std::string arithmetic_text(const ModelSpec& model, const SizeQuestion& asked, const SizeAnswer& size) {
+inline std::string arithmetic_text(const ModelSpec& model, const SizeQuestion& asked,
+                                   const SizeAnswer& size) {
     const std::size_t point = asked.points.size() - 1;
     std::string out;
     std::string rates;

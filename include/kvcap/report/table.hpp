@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Columns that line up: a heading, rows of cells, each column as wide as its widest cell. CSV of the same cells.
+// Columns that line up: a heading, rows of cells, each column as wide as its widest cell. CSV of the same
+// cells.
 #pragma once
 
 #include <kvcap/units.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Errors and notes in sentences, for people. Core errors become words in message.hpp; this adds what a front end knows.
+// Errors and notes in sentences, for people. Core errors become words in message.hpp; this adds what a front
+// end knows.
 #pragma once
 
 #include <fmt/format.h>
@@ -26,7 +27,8 @@ inline const char* text_of(Origin origin) {
 
 /// "assumed /torch_dtype: bf16, the file does not say"
 inline std::string text_of(const Note& note) {
-    return fmt::format("{}{}{}: {}", text_of(note.origin), note.where.empty() ? "" : " ", note.where, note.text);
+    return fmt::format("{}{}{}: {}", text_of(note.origin), note.where.empty() ? "" : " ", note.where,
+                       note.text);
 }
 
 /// The value, or std::runtime_error with the sentence: for programs that want exceptions.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What would the textbook say, 2 x layers x kv_heads x head_dim, and by which classic mistake does it differ? The
-// mistake that is named is the one that costs most at this length.
+// What would the textbook say, 2 x layers x kv_heads x head_dim, and by which classic mistake does it differ?
+// The mistake that is named is the one that costs most at this length.
 #pragma once
 
 #include <kvcap/io/read_model.hpp>
@@ -64,7 +64,8 @@ inline LayerFacts facts_of(const ModelSpec& model, u32 layer, const Lengths& at)
         facts.held = saturating_sum(facts.held, (kept.slots(at) * *slot).value);
         facts.latent = facts.latent || form.kind == Kind::latent;
         facts.entries = facts.entries || (tokens && kept.stride > 1);
-        facts.window = facts.window || (tokens && !compressor && kept.slots(at).value < at.from(kept.source) / kept.stride);
+        facts.window = facts.window ||
+                       (tokens && !compressor && kept.slots(at).value < at.from(kept.source) / kept.stride);
         facts.state = facts.state || kept.keep == Keep::last || compressor;
         facts.cross = facts.cross || kept.source == Source::encoder;
         facts.index = facts.index || form.kind == Kind::index;
@@ -93,13 +94,16 @@ inline const char* words_for(const LayerFacts& facts, bool too_much, bool shares
 }
 
 /// The mistake behind most of the bytes by which the textbook is off, in the direction in which it is off.
-inline std::string costliest_mistake(const ReadModel& read, const ModelSpec& stored, const Lengths& at, bool too_much) {
+inline std::string costliest_mistake(const ReadModel& read, const ModelSpec& stored, const Lengths& at,
+                                     bool too_much) {
     struct Cost {
         std::string_view words;
         u64 bytes = 0;
     };
-    const Textbook one_layer{.layers = 1, .kv_heads = read.textbook.kv_heads, .head_dim = read.textbook.head_dim};
-    const u64 book = textbook_bytes(one_layer, attention_format(stored), (at.prompt + at.decoded).value).value;
+    const Textbook one_layer{
+        .layers = 1, .kv_heads = read.textbook.kv_heads, .head_dim = read.textbook.head_dim};
+    const u64 book =
+        textbook_bytes(one_layer, attention_format(stored), (at.prompt + at.decoded).value).value;
     std::vector<Cost> costs;
     const u64 layers = smaller(larger(read.textbook.layers, stored.all_layers()), 0x10000);
     for (u32 layer = 0; layer < layers; ++layer) {

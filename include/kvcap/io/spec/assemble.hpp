@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Terms counted out into a model: caches in the order of the text, layers numbered as they come. Groups that keep
-// nothing are multiplied, not repeated; every other round adds a cache, so 512 rounds are the most there are.
+// Terms counted out into a model: caches in the order of the text, layers numbered as they come. Groups that
+// keep nothing are multiplied, not repeated; every other round adds a cache, so 512 rounds are the most there
+// are.
 #pragma once
 
 #include <kvcap/io/read_model.hpp>
@@ -41,7 +42,8 @@ private:
             case What::at: return add_at(term);
             case What::draft: return add_draft(term);
             case What::heads:
-                model_.query_heads = static_cast<u32>(greatest_common_divisor(model_.query_heads, term.number));
+                model_.query_heads =
+                    static_cast<u32>(greatest_common_divisor(model_.query_heads, term.number));
                 return true;
         }
         return true;

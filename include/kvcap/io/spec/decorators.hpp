@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a spec line may put around layers: retention (window, sinks ...), source, storage schemes, both(...). Every name
-// is the core's own rule applied to caches that are already there.
+// What a spec line may put around layers: retention (window, sinks ...), source, storage schemes, both(...).
+// Every name is the core's own rule applied to caches that are already there.
 #pragma once
 
 #include <kvcap/io/spec/form_text.hpp>
@@ -56,29 +56,47 @@ constexpr bool acts_on(const Decorator& decorator, const LayerForms& forms) noex
 
 constexpr Decorator decorators[] = {
     {"window", "window(tokens, layer)", 1, Acts::on_tokens,
-     [](const LayerForms& f, const Wide& n) noexcept { return Windowed{Given{f}, Tokens{n[0]}}.forms(); }},
+     [](const LayerForms& f, const Wide& n) noexcept {
+         return Windowed{Given{f}, Tokens{n[0]}}.forms();
+     }},
     {"chunk", "chunk(tokens, layer)", 1, Acts::on_tokens,
-     [](const LayerForms& f, const Wide& n) noexcept { return Chunked{Given{f}, Tokens{n[0]}}.forms(); }},
+     [](const LayerForms& f, const Wide& n) noexcept {
+         return Chunked{Given{f}, Tokens{n[0]}}.forms();
+     }},
     {"budget", "budget(tokens, layer)", 1, Acts::on_tokens,
-     [](const LayerForms& f, const Wide& n) noexcept { return Budgeted{Given{f}, Tokens{n[0]}}.forms(); }},
+     [](const LayerForms& f, const Wide& n) noexcept {
+         return Budgeted{Given{f}, Tokens{n[0]}}.forms();
+     }},
     {"hint", "hint(tokens, layer)", 1, Acts::on_tokens,
      [](const LayerForms& f, const Wide& n) noexcept { return retain(f, Keep::everything, Tokens{n[0]}); }},
     {"sinks", "sinks(tokens, layer)", 1, Acts::on_tokens,
-     [](const LayerForms& f, const Wide& n) noexcept { return WithSinks{Given{f}, Tokens{n[0]}}.forms(); }},
+     [](const LayerForms& f, const Wide& n) noexcept {
+         return WithSinks{Given{f}, Tokens{n[0]}}.forms();
+     }},
     {"cross", "cross(layer)", 0, Acts::on_any,
      [](const LayerForms& f, const Wide&) noexcept { return Cross{Given{f}}.forms(); }},
     {"prompt_only", "prompt_only(layer)", 0, Acts::on_any,
      [](const LayerForms& f, const Wide&) noexcept { return PromptOnly{Given{f}}.forms(); }},
     {"fp8_tensor", "fp8_tensor(layer)", 0, Acts::on_attention,
-     [](const LayerForms& f, const Wide&) noexcept { return Quantized{Given{f}, fp8_per_tensor}.forms(); }},
+     [](const LayerForms& f, const Wide&) noexcept {
+         return Quantized{Given{f}, fp8_per_tensor}.forms();
+     }},
     {"fp8_head", "fp8_head(layer)", 0, Acts::on_attention,
-     [](const LayerForms& f, const Wide&) noexcept { return Quantized{Given{f}, fp8_per_head}.forms(); }},
+     [](const LayerForms& f, const Wide&) noexcept {
+         return Quantized{Given{f}, fp8_per_head}.forms();
+     }},
     {"fp8_token_head", "fp8_token_head(layer)", 0, Acts::on_attention,
-     [](const LayerForms& f, const Wide&) noexcept { return Quantized{Given{f}, fp8_per_token_head}.forms(); }},
+     [](const LayerForms& f, const Wide&) noexcept {
+         return Quantized{Given{f}, fp8_per_token_head}.forms();
+     }},
     {"int4_token_head", "int4_token_head(layer)", 0, Acts::on_attention,
-     [](const LayerForms& f, const Wide&) noexcept { return Quantized{Given{f}, Int4PerTokenHead{}}.forms(); }},
+     [](const LayerForms& f, const Wide&) noexcept {
+         return Quantized{Given{f}, Int4PerTokenHead{}}.forms();
+     }},
     {"fp8_ds_mla", "fp8_ds_mla(layer)", 0, Acts::on_attention,
-     [](const LayerForms& f, const Wide&) noexcept { return Quantized{Given{f}, Fp8DsMla{}}.forms(); }},
+     [](const LayerForms& f, const Wide&) noexcept {
+         return Quantized{Given{f}, Fp8DsMla{}}.forms();
+     }},
     {"turboquant", "turboquant(key_bits,value_bits, layer)", 2, Acts::on_attention,
      [](const LayerForms& f, const Wide& n) noexcept {
          return Quantized{Given{f}, TurboQuant{.key_bits = narrow(n[0]), .value_bits = narrow(n[1])}}.forms();
@@ -120,14 +138,15 @@ constexpr bool sensible(const Decorator& decorator, const LayerForms& forms, con
     const bool kivi = decorator.name == "kivi";
     if (turboquant || kivi) {
         const u64 bits = kivi ? n[1] : larger(n[0], n[1]);
-        if (bits > 8 || (turboquant && smaller(n[0], n[1]) == 0) || (kivi && (n[1] == 0 || n[0] == 0 || n[2] == 0))) {
+        if (bits > 8 || (turboquant && smaller(n[0], n[1]) == 0) ||
+            (kivi && (n[1] == 0 || n[0] == 0 || n[2] == 0))) {
             return false;
         }
     }
     for (const LayerForm& form : forms) {
         for (const Stream& stream : form.streams) {
-            if (stream.width > 0xffff'0000u || (kivi && (saturating_product(stream.width, n[0]) > 0xffff'ffffu ||
-                                                        n[2] > 0x0fff'ffffu))) {
+            if (stream.width > 0xffff'0000u ||
+                (kivi && (saturating_product(stream.width, n[0]) > 0xffff'ffffu || n[2] > 0x0fff'ffffu))) {
                 return false;
             }
         }

@@ -95,7 +95,8 @@ private:
     void stream(LayerForm& form, const std::string& word, std::size_t offset) {
         const std::optional<Role> role = value_named(roles, word);
         if (!role) {
-            in_.refuse(offset, "'" + word + "'", "a stream such as key(heads,8,1,128,bf16), or keep=, span= ...");
+            in_.refuse(offset, "'" + word + "'",
+                       "a stream such as key(heads,8,1,128,bf16), or keep=, span= ...");
             return;
         }
         Stream out{.role = *role};

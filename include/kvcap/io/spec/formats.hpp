@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Names of element formats and of the parts of a form, as spec lines spell them. A format without a name is written
-// elems:bytes ("every 128 elements take 132 bytes" is 128:132).
+// Names of element formats and of the parts of a form, as spec lines spell them. A format without a name is
+// written elems:bytes ("every 128 elements take 132 bytes" is 128:132).
 #pragma once
 
 #include <kvcap/quant/schemes.hpp>
@@ -32,7 +32,10 @@ inline constexpr Named<Role> roles[] = {
 };
 
 inline constexpr Named<Split> splits[] = {
-    {"replicated", Split::replicated}, {"heads", Split::heads}, {"channels", Split::channels}, {"groups", Split::groups},
+    {"replicated", Split::replicated},
+    {"heads", Split::heads},
+    {"channels", Split::channels},
+    {"groups", Split::groups},
 };
 
 inline constexpr Named<Keep> keeps[] = {
@@ -75,7 +78,8 @@ constexpr std::string_view name_of(const Named<T> (&table)[N], const T& value) {
 
 inline std::string text_of(ElementFormat format) {
     const std::string_view name = name_of(formats, format);
-    return name.empty() ? std::to_string(format.elems) + ':' + std::to_string(format.bytes) : std::string{name};
+    return name.empty() ? std::to_string(format.elems) + ':' + std::to_string(format.bytes)
+                        : std::string{name};
 }
 
 }  // namespace kvcap::inline v1::spec

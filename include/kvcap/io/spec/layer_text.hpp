@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One layer of a spec line: a kind with its numbers and formats, a decorator around a layer, both(...), form(...).
+// One layer of a spec line: a kind with its numbers and formats, a decorator around a layer, both(...),
+// form(...).
 #pragma once
 
 #include <kvcap/io/spec/decorators.hpp>
@@ -9,7 +10,8 @@
 namespace kvcap::inline v1::spec {
 
 inline std::vector<std::string_view> known_names() {
-    std::vector<std::string_view> names{"none", "share", "both", "form", "at", "heads", "draft", "mqa", "mha"};
+    std::vector<std::string_view> names{"none",  "share", "both", "form", "at",
+                                        "heads", "draft", "mqa",  "mha"};
     for (const Policy& policy : policies) {
         names.push_back(policy.name);
     }
@@ -132,7 +134,8 @@ private:
             in_.refuse_here("a part and its format, as in state=f32, or ')'");
         }
         if (!role) {
-            in_.refuse(offset, "'" + word + "'", "a part and its format, as in state=f32, index=fp8_128 or key=q8_0");
+            in_.refuse(offset, "'" + word + "'",
+                       "a part and its format, as in state=f32, index=fp8_128 or key=q8_0");
             return;
         }
         in_.need('=', "and a format");
@@ -167,12 +170,14 @@ private:
         const std::string name{decorator.name};
         if (!acts_on(decorator, inner)) {
             in_.refuse(offset, name + " around a layer on which it has nothing to act",
-                       decorator.acts == Acts::on_attention ? "a layer with keys, values or latents (states: state=f32)"
-                                                            : "a layer that keeps tokens");
+                       decorator.acts == Acts::on_attention
+                           ? "a layer with keys, values or latents (states: state=f32)"
+                           : "a layer that keeps tokens");
         } else if (!fits(decorator, inner)) {
             in_.refuse(offset, name + " that makes more than 8 caches of a layer", "fewer caches inside");
         } else if (!sensible(decorator, inner, n)) {
-            in_.refuse(offset, name + " with numbers that it cannot take", "1 to 8 bits and sizes within 32 bits");
+            in_.refuse(offset, name + " with numbers that it cannot take",
+                       "1 to 8 bits and sizes within 32 bits");
         } else {
             return decorator.apply(inner, n);
         }

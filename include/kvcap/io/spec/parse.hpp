@@ -62,7 +62,8 @@ private:
         const std::string name = in_.word();
         const bool special = name == "heads" || name == "draft" || name == "at" || name == "beyond";
         if (special && (!outermost || out.count != 1)) {
-            in_.refuse(offset, "'" + name + "'", name + "(...) once, outside of brackets and without a count");
+            in_.refuse(offset, "'" + name + "'",
+                       name + "(...) once, outside of brackets and without a count");
         }
         if (name == "heads") {
             out.what = What::heads;
@@ -87,7 +88,8 @@ private:
         }
     }
 
-    /// at(3, layer), at(0..60, layer), at(1,5,9, layer); beyond(...) alike, for layers that the model does not count
+    /// at(3, layer), at(0..60, layer), at(1,5,9, layer); beyond(...) alike, for layers that the model does
+    /// not count
     void at(Term& out) {
         out.what = What::at;
         in_.need('(', "as in at(3, gqa(8,128))");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layer kinds by name: from numbers to caches, and back. `numbers` reads what a kind's caches would have been made
-// from; whether they were is decided by building them again and comparing, never by the guess.
+// Layer kinds by name: from numbers to caches, and back. `numbers` reads what a kind's caches would have been
+// made from; whether they were is decided by building them again and comparing, never by the guess.
 #pragma once
 
 #include <kvcap/layer/attention.hpp>
@@ -41,7 +41,9 @@ constexpr bool is_one(const LayerForms& forms, Kind kind, u32 streams) noexcept 
 
 constexpr Policy policies[] = {
     {"gqa", "gqa(kv_heads,head_dim[,value_dim])", 2, 3, {as_before, 0, 0}, 0,
-     [](const Numbers& n) noexcept { return Gqa{.kv_heads = n[0], .head_dim = n[1], .value_dim = n[2]}.forms(); },
+     [](const Numbers& n) noexcept {
+         return Gqa{.kv_heads = n[0], .head_dim = n[1], .value_dim = n[2]}.forms();
+     },
      [](const LayerForms& f, Numbers& n) noexcept {
          return is_one(f, Kind::attention, 2) &&
                 give(n, f[0].streams[0].heads, f[0].streams[0].width, f[0].streams[1].width);
@@ -53,7 +55,9 @@ constexpr Policy policies[] = {
                 give(n, f[0].streams[0].width, f[0].streams[1].width);
      }},
     {"sparse_mla", "sparse_mla(latent,rope,index_dim)", 3, 3, {0, 0, 0}, 2,
-     [](const Numbers& n) noexcept { return SparseMla{.latent = n[0], .rope = n[1], .index_dim = n[2]}.forms(); },
+     [](const Numbers& n) noexcept {
+         return SparseMla{.latent = n[0], .rope = n[1], .index_dim = n[2]}.forms();
+     },
      [](const LayerForms& f, Numbers& n) noexcept {
          return f.size() == 2 && give(n, f[1].streams[0].width, f[1].streams[1].width, f[0].streams[0].width);
      }},
@@ -72,14 +76,17 @@ constexpr Policy policies[] = {
                      f.size() == 5 ? f[2].streams[0].width : 0);
      }},
     {"mamba1", "mamba1(inner,state_dim[,kernel])", 2, 3, {4, 0, 0}, 0,
-     [](const Numbers& n) noexcept { return Mamba1{.inner = n[0], .state_dim = n[1], .kernel = n[2]}.forms(); },
+     [](const Numbers& n) noexcept {
+         return Mamba1{.inner = n[0], .state_dim = n[1], .kernel = n[2]}.forms();
+     },
      [](const LayerForms& f, Numbers& n) noexcept {
          return is_one(f, Kind::mamba1, 2) &&
                 give(n, f[0].streams[1].heads, f[0].streams[1].width, f[0].streams[0].rows + 1u);
      }},
     {"mamba2", "mamba2(heads,head_dim,state_dim[,groups[,kernel]])", 3, 5, {1, 4, 0}, 8,
      [](const Numbers& n) noexcept {
-         return Mamba2{.heads = n[0], .head_dim = n[1], .state_dim = n[2], .groups = n[3], .kernel = n[4]}.forms();
+         return Mamba2{.heads = n[0], .head_dim = n[1], .state_dim = n[2], .groups = n[3], .kernel = n[4]}
+             .forms();
      },
      [](const LayerForms& f, Numbers& n) noexcept {
          if (!is_one(f, Kind::mamba2, 3) && !is_one(f, Kind::mamba2, 2)) {
@@ -93,7 +100,8 @@ constexpr Policy policies[] = {
      }},
     {"gdn", "gdn(key_heads,key_dim,value_heads,value_dim[,kernel])", 4, 5, {4, 0, 0}, 0,
      [](const Numbers& n) noexcept {
-         return GatedDelta{.key_heads = n[0], .key_dim = n[1], .value_heads = n[2], .value_dim = n[3], .kernel = n[4]}
+         return GatedDelta{.key_heads = n[0], .key_dim = n[1], .value_heads = n[2], .value_dim = n[3],
+                           .kernel = n[4]}
              .forms();
      },
      [](const LayerForms& f, Numbers& n) noexcept {

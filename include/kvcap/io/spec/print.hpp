@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A model as one line: layers in order, runs as count*layer, repeated patterns as count*(pattern). Caches that do not
-// come in the order of their layers are written at(layer, ...), in the order in which they come.
+// A model as one line: layers in order, runs as count*layer, repeated patterns as count*(pattern). Caches
+// that do not come in the order of their layers are written at(layer, ...), in the order in which they come.
 #pragma once
 
 #include <kvcap/io/read_model.hpp>
@@ -94,7 +94,8 @@ private:
             skip_to(layer);
             extend(runs_, 1, text);
             counted_ = layer + 1;
-        } else if (!trunk && layer < model_.all_layers() && (in_draft_ ? layer >= counted_ : counted_ <= model_.layers)) {
+        } else if (!trunk && layer < model_.all_layers() &&
+                   (in_draft_ ? layer >= counted_ : counted_ <= model_.layers)) {
             close_places();
             begin_draft();
             skip_to(layer);

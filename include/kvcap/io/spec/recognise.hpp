@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which words name these caches of a layer? Every candidate is built again by the rule that reads it and compared, so a
-// wrong guess is never printed; what nothing names is written out as form(...).
+// Which words name these caches of a layer? Every candidate is built again by the rule that reads it and
+// compared, so a wrong guess is never printed; what nothing names is written out as form(...).
 #pragma once
 
 #include <kvcap/io/spec/decorators.hpp>
@@ -51,9 +51,9 @@ inline std::string spelled_out(const LayerForm& form) {
         field("lag", std::to_string(r.lag));
     }
     for (const Stream& s : form.streams) {
-        out += ", " + std::string{name_of(roles, s.role)} + '(' + std::string{name_of(splits, s.split)} + ',' +
-               std::to_string(s.heads) + ',' + std::to_string(s.rows) + ',' + std::to_string(s.width) + ',' +
-               text_of(s.format) + ')';
+        out += ", " + std::string{name_of(roles, s.role)} + '(' + std::string{name_of(splits, s.split)} +
+               ',' + std::to_string(s.heads) + ',' + std::to_string(s.rows) + ',' + std::to_string(s.width) +
+               ',' + text_of(s.format) + ')';
     }
     return out + ')';
 }
@@ -170,7 +170,8 @@ private:
         }
         return around(r.keep == Keep::everything ? "hint" : name_of(keeps, r.keep), one(r.span.value), forms,
                       [](Retention& own) {
-                          own.keep = own.keep == Keep::last || own.keep == Keep::once ? own.keep : Keep::everything;
+                          own.keep =
+                              own.keep == Keep::last || own.keep == Keep::once ? own.keep : Keep::everything;
                           own.span = {};
                       });
     }
@@ -193,8 +194,8 @@ private:
     static std::string if_it_gives(std::string_view name, const Wide& n, const LayerForms& inner,
                                    const LayerForms& forms) {
         const Decorator& decorator = *decorator_named(name);
-        const bool good = acts_on(decorator, inner) && fits(decorator, inner) && sensible(decorator, inner, n) &&
-                          decorator.apply(inner, n) == forms;
+        const bool good = acts_on(decorator, inner) && fits(decorator, inner) &&
+                          sensible(decorator, inner, n) && decorator.apply(inner, n) == forms;
         return good ? call(name, n, layer(inner)) : std::string{};
     }
 
@@ -263,7 +264,8 @@ private:
         if (forms.size() != 4 || forms[1].streams.empty() || forms[0].streams.empty()) {
             return {};
         }
-        LayerForm kept{.retention = {.source = forms[1].retention.source}, .streams = {}, .kind = forms[1].kind};
+        LayerForm kept{
+            .retention = {.source = forms[1].retention.source}, .streams = {}, .kind = forms[1].kind};
         kept.streams = Inplace<Stream, 6>{};
         for (const u32 recent : {1u, 3u}) {
             for (const Stream& stream : forms[recent].streams) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Words, numbers and signs of a spec line, with their offsets. The first problem stays; after it everything reads as
-// the end of the text, so that a reader needs no exit at every step.
+// Words, numbers and signs of a spec line, with their offsets. The first problem stays; after it everything
+// reads as the end of the text, so that a reader needs no exit at every step.
 #pragma once
 
 #include <kvcap/io/diagnosis.hpp>
@@ -67,7 +67,8 @@ public:
             value = saturating_sum(saturating_product(value, 10), static_cast<u64>(text_[at_] - '0'));
         }
         const char suffix = at_ < text_.size() ? lower(text_[at_]) : '\0';
-        const bool alone = at_ + 1 >= text_.size() || !(is_letter(text_[at_ + 1]) || is_digit(text_[at_ + 1]));
+        const bool alone =
+            at_ + 1 >= text_.size() || !(is_letter(text_[at_ + 1]) || is_digit(text_[at_ + 1]));
         if (alone && (suffix == 'k' || suffix == 'm')) {
             value = saturating_product(value, suffix == 'k' ? u64{1} << 10 : u64{1} << 20);
             ++at_;
@@ -81,8 +82,11 @@ public:
 
     void refuse(std::size_t at, std::string found, std::string wanted, std::string hint = {}) {
         if (!problem_) {
-            problem_ = Problem{.trouble = Trouble::invalid, .where = "offset " + std::to_string(at),
-                               .found = std::move(found), .wanted = std::move(wanted), .hint = std::move(hint)};
+            problem_ = Problem{.trouble = Trouble::invalid,
+                               .where = "offset " + std::to_string(at),
+                               .found = std::move(found),
+                               .wanted = std::move(wanted),
+                               .hint = std::move(hint)};
         }
     }
     void refuse_here(std::string_view wanted) { refuse(offset(), found_here(), std::string{wanted}); }

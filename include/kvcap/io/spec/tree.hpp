@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A spec line, parsed but not yet counted out: terms with counts, groups inside groups. Assembly makes the model of it,
-// so that 1000000*none costs nothing and 600*gqa(8,128) is refused without 600 steps of parsing.
+// A spec line, parsed but not yet counted out: terms with counts, groups inside groups. Assembly makes the
+// model of it, so that 1000000*none costs nothing and 600*gqa(8,128) is refused without 600 steps of parsing.
 #pragma once
 
 #include <kvcap/form.hpp>
@@ -15,8 +15,8 @@ struct Range {
     u64 last = 0;
 };
 
-/// layer, at: `caches`. group, draft: `parts`. heads, share: `number`. at: `places`. relative: a share counted back from
-/// here; places that need not be layers of the model.
+/// layer, at: `caches`. group, draft: `parts`. heads, share: `number`. at: `places`. relative: a share
+/// counted back from here; places that need not be layers of the model.
 struct Term {
     What what = What::layer;
     bool relative = false;
