@@ -203,7 +203,7 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
             on.formats.push_back({smaller, load(other)});
         }
     }
-    on.memory = memory_of(memory, notes);
+    on.memory = memory_of(memory, on.face->name, notes);
     if (!on.memory.by_budget && !on.memory.weights_given && model.model != "-") {
         on.weights_known = find_weights(model.model, notes);
     }

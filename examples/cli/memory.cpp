@@ -92,8 +92,8 @@ void MemoryOptions::add_to(CLI::App& verb) {
     verb.add_option("--gpu-mem", gpu_mem, "Memory of one GPU, instead of a name: 80GiB")->group("Memory");
     verb.add_option("--util,--gpu-memory-utilization", util, "Share the engine may use")->group("Memory")
         ->capture_default_str();
-    verb.add_option("--fraction-of", fraction_of, "total, or free (what weights and the rest leave)")->group("Memory")
-        ->capture_default_str();
+    verb.add_option("--fraction-of", fraction_of, "total, or free (what weights and the rest leave); auto: the engine's way")
+        ->group("Memory");
     verb.add_option("--kv-budget,--kv-cache-memory-bytes", kv_budget, "Bytes for the cache on a rank, outright")
         ->group("Memory");
     verb.add_option("--non-kv-bytes", non_kv, "Memory a rank needs beside weights and cache")->group("Memory");
@@ -113,7 +113,7 @@ Bytes Memory::for_cache(Bytes rank_weights, Bytes non_kv_bytes) const {
     return {static_cast<u64>(static_cast<double>(free.value) * util)};
 }
 
-Memory memory_of(const MemoryOptions& options, std::vector<Note>& notes) {
+Memory memory_of(const MemoryOptions& options, std::string_view engine, std::vector<Note>& notes) {
     Memory memory{};
     if (!options.kv_budget.empty()) {
         memory.by_budget = true;
@@ -136,10 +136,10 @@ Memory memory_of(const MemoryOptions& options, std::vector<Note>& notes) {
         stop(Exit::usage, "no memory is said: give --gpu NAME, --gpu-mem 80GiB, or --kv-budget 40GiB");
     }
     memory.util = share_of(options.util);
-    if (options.fraction_of != "total" && options.fraction_of != "free") {
-        stop(Exit::usage, fmt::format("--fraction-of: {} is neither total nor free", options.fraction_of));
+    if (options.fraction_of != "total" && options.fraction_of != "free" && options.fraction_of != "auto") {
+        stop(Exit::usage, fmt::format("--fraction-of: {} is none of total, free, auto", options.fraction_of));
     }
-    memory.of_free = options.fraction_of == "free";
+    memory.of_free = options.fraction_of == "free" || (options.fraction_of == "auto" && engine == "trtllm");
     memory.share = {static_cast<u64>(std::ceil(static_cast<double>(memory.total.value) * memory.util))};
     if (!options.weights.empty()) {
         memory.weights_given = true;

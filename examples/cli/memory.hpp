@@ -44,7 +44,7 @@ struct MemoryOptions {
     u32 gpus = 0;
     std::string gpu_mem;
     std::string util = "0.9";
-    std::string fraction_of = "total";
+    std::string fraction_of = "auto";
     std::string kv_budget;
     std::string non_kv;
     std::string overhead;
@@ -73,6 +73,6 @@ struct Memory {
 };
 
 /// Stops when neither memory nor a budget is said.
-Memory memory_of(const MemoryOptions& options, std::vector<Note>& notes);
+Memory memory_of(const MemoryOptions& options, std::string_view engine, std::vector<Note>& notes);
 
 }  // namespace kvcap::cli

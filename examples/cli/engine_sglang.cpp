@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// SGLang: its server arguments, its pools, and the lines it prints.
+#include "engines.hpp"
+
+#include <kvcap/engine/sglang.hpp>
+#include <memory>
+
+namespace kvcap::cli {
+
+namespace {
+
+double ratio_of(const EngineQuestion& question, std::string_view flag, double otherwise) {
+    if (!question.has(flag)) {
+        return otherwise;
+    }
+    const std::string text = question.text(flag);
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != '\0' || !(value > 0 && value < 1e6)) {
+        stop(Exit::usage, fmt::format("--{}: '{}' is no ratio above 0", flag, text));
+    }
+    return value;
+}
+
+sglang::KvDtype dtype_of(const std::string& name) {
+    if (name == "auto" || name == "bf16" || name == "bfloat16" || name == "float16" || name == "half") {
+        return sglang::KvDtype::bf16;
+    }
+    if (name == "fp8" || name == "fp8_e4m3" || name == "fp8_e5m2") {
+        return sglang::KvDtype::fp8;
+    }
+    if (name == "mxfp8") {
+        return sglang::KvDtype::mxfp8;
+    }
+    if (name == "fp4_e2m1" || name == "nvfp4") {
+        return sglang::KvDtype::fp4;
+    }
+    stop(Exit::usage, fmt::format("--kv-cache-dtype: SGLang has no {}; it has auto, bf16, fp8_e4m3, fp8_e5m2, mxfp8, fp4_e2m1",
+                                  name));
+}
+
+u64 window_of(const ModelSpec& model) {
+    for (const LayerForm& form : model.forms) {
+        if (form.retention.keep == Keep::window && form.kind != Kind::compressor) {
+            return form.retention.span.value;
+        }
+    }
+    return 0;
+}
+
+sglang::Options options_of(const EngineQuestion& question, EngineAnswer& answer) {
+    sglang::Options options{};
+    options.dtype = dtype_of(question.kv_cache_dtype);
+    options.page = question.number("page-size", 1);
+    options.context = question.max_len;
+    options.max_total_tokens = question.number("max-total-tokens", sglang::not_set);
+    options.max_running_requests = question.number("max-running-requests", sglang::not_set);
+    options.max_state_slots = question.number("max-mamba-cache-size", sglang::not_set);
+    options.chunked_prefill = question.number("chunked-prefill-size", 8192);
+    options.prefix_cache = !question.has("disable-radix-cache");
+    options.overlap = !question.has("disable-overlap-schedule");
+    options.state_ratio = ratio_of(question, "mamba-full-memory-ratio", options.state_ratio);
+    const ReadModel& read = question.model->read;
+    options = sglang::with_architecture(options, read.class_name.c_str(), window_of(read.spec));
+    options.window_ratio = ratio_of(question, "swa-full-tokens-ratio", options.window_ratio);
+    if (window_of(read.spec) != 0 && !options.window_pool) {
+        answer.notes.push_back({Origin::derived, read.class_name.empty() ? "architectures" : read.class_name,
+                                "SGLang keeps no window pool for it: its window layers are charged at full length"});
+    }
+    return options;
+}
+
+const char* name_of(sglang::PoolKind kind) {
+    switch (kind) {
+        case sglang::PoolKind::full: return "tokens";
+        case sglang::PoolKind::window: return "window tokens";
+        case sglang::PoolKind::state: return "state slots";
+        case sglang::PoolKind::quarter: return "entries per 4";
+        case sglang::PoolKind::hundredth: return "entries per 128";
+        case sglang::PoolKind::quarter_state: return "compressor states per 4";
+        case sglang::PoolKind::request_state: return "compressor states per request";
+        case sglang::PoolKind::encoder: return "encoder tokens";
+    }
+    return "";
+}
+
+void fill_rows(const EngineQuestion& question, EngineAnswer& answer) {
+    for (u32 c = 0; c < answer.plan.classes.size(); ++c) {
+        const GroupClass& kind = answer.plan.classes[c];
+        PoolRow row{.holds = name_of(static_cast<sglang::PoolKind>(kind.kind)), .groups = kind.groups,
+                    .tokens_per_unit = kind.block, .unit = kind.page};
+        for (const Placement& place : answer.plan.placed) {
+            row.caches += place.group_class == c ? 1 : 0;
+        }
+        row.units_per_request = kind.steps.units(question.longest()) * kind.groups;
+        answer.rows.push_back(row);
+    }
+}
+
+void fill_log(const sglang::RankPools& rank, const sglang::Options& options, EngineAnswer& answer) {
+    const auto gib = [](u64 bytes) { return fmt::format("{:.2f} GB", static_cast<double>(bytes) / bytes_per_gib); };
+    const sglang::Allocation& taken = rank.allocated;
+    if (rank.state_slots != 0) {
+        answer.log.push_back(fmt::format("Mamba Cache is allocated. max_mamba_cache_size: {}, conv_state size: {}, "
+                                         "ssm_state size: {}", rank.state_slots, gib(taken.conv), gib(taken.ssm)));
+    }
+    if (rank.layers.window_layers != 0 && options.window_pool) {
+        answer.log.push_back(fmt::format("Use sliding window memory pool. full_layer_tokens={}, swa_layer_tokens={}",
+                                         rank.pools.full, rank.pools.window));
+    } else if (taken.kv != 0) {
+        answer.log.push_back(fmt::format("KV Cache is allocated. #tokens: {}, KV size: {}", rank.pools.tokens, gib(taken.kv)));
+    } else {
+        answer.log.push_back(fmt::format("KV Cache is allocated. #tokens: {}, K size: {}, V size: {}", rank.pools.tokens,
+                                         gib(taken.k), gib(taken.v)));
+    }
+    answer.log.push_back(fmt::format("max_total_num_tokens={}, max_running_requests={}, context_len={}", rank.pools.tokens,
+                                     rank.request_limit, options.context));
+}
+
+EngineAnswer ask_sglang(const EngineQuestion& question) {
+    EngineAnswer answer{};
+    const std::string date = fmt::format("{}-{:02}-{:02}", sglang::rules_date / 10000, sglang::rules_date / 100 % 100,
+                                         sglang::rules_date % 100);
+    if (!question.version.empty() && question.version != date) {
+        stop(Exit::unknown_architecture, fmt::format("--engine: the rules of SGLang that are known are those of main of {}; "
+                                                     "{} has none (nearest: sglang@{})", date, question.version, date));
+    }
+    answer.rules = "SGLang main of " + date;
+    sglang::Engine engine{options_of(question, answer)};
+    Sharding split = question.sharding;
+    split.remainder = Remainder::last;
+    split.uneven = Uneven::floor_at_least_one;
+    const Budget budget{question.available.data(), static_cast<u32>(question.available.size())};
+    const Result<PoolPlan> plan = engine.pools(question.model->read.spec, split, budget);
+    const Result<sglang::RankPools> rank = engine.poorest(question.model->read.spec, split, budget);
+    if (!plan || !rank) {
+        answer.error = plan ? rank.error() : plan.error();
+        answer.refusal = report::text_of(answer.error);
+        return answer;
+    }
+    answer.plan = *plan;
+    answer.unit = engine.options.page == 1 ? "tokens" : fmt::format("pages of {}", engine.options.page);
+    answer.verdict = judge(answer.plan, question.load());
+    const Demand one = demand(answer.plan, question.longest());
+    for (u32 i = 0; i < answer.plan.pools.size(); ++i) {
+        answer.reserved_request += answer.plan.pools[i].each * one.units[i];
+    }
+    answer.request_units = one.units.empty() ? 0 : one.units[0];
+    fill_rows(question, answer);
+    fill_log(*rank, engine.options, answer);
+    return answer;
+}
+
+}  // namespace
+
+extern const EngineFace sglang_face;
+const EngineFace sglang_face{
+    "sglang", "SGLang",
+    {"page-size=tokens of a page", "max-total-tokens=cap on the token pool", "max-running-requests=requests at once",
+     "max-mamba-cache-size=state slots", "chunked-prefill-size=tokens of one prefill step",
+     "mamba-full-memory-ratio=states against tokens, 0.9", "swa-full-tokens-ratio=window tokens against full, 0.8",
+     "disable-radix-cache!prefix caching off", "disable-overlap-schedule!one batch at a time"},
+    ask_sglang};
+
+}  // namespace kvcap::cli

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// TensorRT-LLM: its cache configuration, its blocks per window, and the lines it prints.
+#include "engines.hpp"
+
+#include <kvcap/engine/trtllm.hpp>
+
+namespace kvcap::cli {
+
+namespace {
+
+trtllm::KvDtype dtype_of(const std::string& name) {
+    if (name == "auto" || name == "bf16" || name == "bfloat16" || name == "float16" || name == "half") {
+        return trtllm::KvDtype::half;
+    }
+    if (name == "fp8" || name == "fp8_e4m3") {
+        return trtllm::KvDtype::fp8;
+    }
+    if (name == "nvfp4") {
+        return trtllm::KvDtype::nvfp4;
+    }
+    stop(Exit::usage, fmt::format("--kv-cache-dtype: TensorRT-LLM has no {}; it has auto, fp8, nvfp4", name));
+}
+
+trtllm::Options options_of(const EngineQuestion& question) {
+    trtllm::Options options{};
+    options.dtype = dtype_of(question.kv_cache_dtype);
+    options.path = question.has("cpp-manager") ? trtllm::Path::cpp : trtllm::Path::python;
+    options.tokens_per_block = question.number("tokens-per-block", 32);
+    options.max_seq_len = question.max_len;
+    options.max_tokens = question.number("max-kv-tokens", trtllm::not_set);
+    options.free_fraction = 1.0;  // the budget is what the fraction left
+    options.host_bytes = question.has("host-cache-size") ? bytes_of(question.text("host-cache-size"), "--host-cache-size").value : 0;
+    options.model_windows = !question.has("full-windows");
+    options.second_manager = question.has("use-kv-cache-manager-v2");
+    options.max_batch = question.number("max-batch-size", 64);
+    options.beams = static_cast<u32>(smaller(question.number("max-beam-width", 1), 64));
+    return options;
+}
+
+void fill_rows(const EngineQuestion& question, EngineAnswer& answer) {
+    for (u32 c = 0; c < answer.plan.classes.size(); ++c) {
+        const GroupClass& kind = answer.plan.classes[c];
+        const bool states = kind.retention.keep == Keep::last;
+        const bool window = kind.retention.keep == Keep::window || kind.retention.keep == Keep::chunk;
+        PoolRow row{.holds = states ? std::string{"state slots"}
+                             : kind.retention.source == Source::encoder ? std::string{"encoder tokens"}
+                             : window ? fmt::format("window {}", kind.retention.span.value)
+                                      : std::string{"all tokens"},
+                    .groups = kind.groups, .tokens_per_unit = kind.block, .unit = kind.page};
+        for (const Placement& place : answer.plan.placed) {
+            row.caches += place.group_class == c ? 1 : 0;
+        }
+        row.units_per_request = kind.steps.units(question.longest()) * kind.groups;
+        answer.rows.push_back(row);
+    }
+}
+
+void fill_log(const trtllm::Options& options, EngineAnswer& answer) {
+    for (const GroupClass& kind : answer.plan.classes) {
+        if (kind.retention.keep == Keep::last || kind.retention.source == Source::encoder) {
+            continue;
+        }
+        const Pool& pool = answer.plan.pools[kind.pool];
+        const u64 window = kind.retention.span.value == 0 ? options.max_seq_len : kind.retention.span.value;
+        answer.log.push_back(fmt::format("Max KV cache blocks per sequence: {} [window size={}], tokens per block={}, primary "
+                                         "blocks={}, secondary blocks={}, max sequence length={}",
+                                         kind.steps.units({.prompt = {options.max_seq_len}}), window, options.tokens_per_block,
+                                         pool.units, pool.second, options.max_seq_len));
+    }
+    const Pool& first = answer.plan.pools[0];
+    answer.log.push_back(fmt::format("[MemUsageChange] Allocated {:.2f} GiB for max tokens in paged KV cache ({}).",
+                                     static_cast<double>(first.allocated.value) / double(u64{1} << 30),
+                                     first.units * options.tokens_per_block));
+}
+
+EngineAnswer ask_trtllm(const EngineQuestion& question) {
+    EngineAnswer answer{};
+    const std::string month = fmt::format("{}-{:02}", trtllm::rules_date / 10000, trtllm::rules_date / 100 % 100);
+    if (!question.version.empty() && question.version != month) {
+        stop(Exit::unknown_architecture, fmt::format("--engine: the rules of TensorRT-LLM that are known are those of {}; {} "
+                                                     "has none (nearest: trtllm@{})", month, question.version, month));
+    }
+    answer.rules = "TensorRT-LLM of " + month;
+    const trtllm::Engine engine{options_of(question)};
+    Sharding split = question.sharding;
+    split.uneven = Uneven::ceil;
+    const Budget budget{question.available.data(), static_cast<u32>(question.available.size())};
+    const Result<PoolPlan> plan = engine.pools(question.model->read.spec, split, budget);
+    if (!plan) {
+        answer.error = plan.error();
+        answer.refusal = report::text_of(answer.error);
+        return answer;
+    }
+    answer.plan = *plan;
+    answer.unit = fmt::format("blocks of {}", engine.options.tokens_per_block);
+    answer.verdict = judge(answer.plan, question.load());
+    const Demand one = demand(answer.plan, question.longest());
+    for (u32 i = 0; i < answer.plan.pools.size(); ++i) {
+        answer.reserved_request += answer.plan.pools[i].each * one.units[i];
+    }
+    answer.request_units = one.units.empty() ? 0 : one.units[0];
+    if (answer.plan.max_len < question.max_len) {
+        answer.verdict.fits = false;
+        answer.longest_hint = answer.plan.max_len;
+        answer.notes.push_back({Origin::derived, "max_seq_len",
+                                fmt::format("the pool cuts it to {} tokens, silently but for a warning", answer.plan.max_len)});
+    }
+    fill_rows(question, answer);
+    fill_log(engine.options, answer);
+    return answer;
+}
+
+}  // namespace
+
+extern const EngineFace trtllm_face;
+const EngineFace trtllm_face{
+    "trtllm", "TensorRT-LLM",
+    {"tokens-per-block=tokens of a block, 32", "max-kv-tokens=cap on the pool (max_tokens)",
+     "host-cache-size=bytes of the second tier", "max-batch-size=sequences; states have a slot for each",
+     "max-beam-width=beams", "cpp-manager!the C++ manager's rounding", "full-windows!max_attention_window not given",
+     "use-kv-cache-manager-v2!the second manager"},
+    ask_trtllm};
+
+}  // namespace kvcap::cli
