@@ -79,6 +79,9 @@ SpecCase at_date(const Json& json, const std::string& date) {
     for (const auto& [name, type] : resolved.at("layer_types").items()) {
         Spec spec = vllm_spec(type, shapes);
         const bool chooses = spec.kind == vllm::SpecKind::window && !to.engine.rules.has(vllm::Change::windows_choose_block);
+        const auto form = std::find(lowered.types.begin(), lowered.types.end(), name) - lowered.types.begin();
+        spec.tag = lowered.options.facts_of(static_cast<u32>(form)).tag;
+        spec.version = lowered.options.facts_of(static_cast<u32>(form)).version;
         spec.block = chooses ? resolved.at("block_size").get<u64>() : spec.block;
         specs[name] = spec;
     }

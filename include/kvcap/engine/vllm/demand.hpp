@@ -30,6 +30,9 @@ constexpr Steps steps_of(const Spec& spec, const Load& load, const Rules& rules)
         case SpecKind::chunked: return {.cap = saturating_sum(spec.chunk, load.in_flight), .per = spec.block};
         case SpecKind::cross: return {.source = Source::encoder, .per = spec.block};
         case SpecKind::state:
+            if (!rules.has(Change::aligned_states)) {
+                return {.per = spec.block};
+            }
             if (spec.mode == StateMode::all) {
                 return {.per = spec.block, .plus = rules.has(Change::state_drafts) ? spec.spec_blocks : 0};
             }
@@ -94,8 +97,43 @@ constexpr u64 packed_request_block(const Grouping& grouping, const Layout& layou
     return saturating_product(tuples, counts[0].sum());
 }
 
+/// Bytes of a packed block: dense groups alias, the longest counts; before Change::packs_densely a slot of each page
+/// size for every layer that some group has of it.
+constexpr u64 packed_block(const Grouping& grouping, const Layout& layout, u32 stage, bool densely) noexcept {
+    PageCounts counts[32]{};
+    u64 longest = 0;
+    Inplace<u64, most_specs> sizes{};
+    for (u32 c = 0; c < layout.caches.size(); ++c) {
+        const Member& cache = layout.caches[c];
+        const u32 kind = grouping.placed[c].group_class;
+        if (kind == nowhere.group_class || (stage != whole_model && cache.stage != stage)) {
+            continue;
+        }
+        const u64 page = grouping.specs[cache.spec].page();
+        counts[kind].add(page);
+        bool known = false;
+        for (const u64 size : sizes) {
+            known = known || size == page;
+        }
+        static_cast<void>(known || sizes.push(page));
+    }
+    u64 slots = 0;
+    for (const u64 size : sizes) {
+        u64 most = 0;
+        for (u32 k = 0; k < grouping.kinds.size(); ++k) {
+            most = larger(most, counts[k].of(size));
+        }
+        slots = saturating_sum(slots, saturating_product(size, most));
+    }
+    for (u32 k = 0; k < grouping.kinds.size(); ++k) {
+        longest = larger(longest, counts[k].bytes());
+    }
+    return densely ? longest : slots;
+}
+
 /// own_pages: a mixed group's page is summed over the stage's caches; before, over all of them.
-constexpr Use use_of(const Grouping& grouping, const Layout& layout, u32 stage, bool own_pages) noexcept {
+constexpr Use use_of(const Grouping& grouping, const Layout& layout, u32 stage, const Rules& rules) noexcept {
+    const bool own_pages = rules.has(Change::stage_pages);
     if (grouping.shape == Shape::none) {
         return {};
     }
@@ -109,7 +147,11 @@ constexpr Use use_of(const Grouping& grouping, const Layout& layout, u32 stage, 
     for (u32 g = 0; g < own.first[grouping.kinds.size()]; ++g) {
         longest = larger(longest, own.bytes[g]);
     }
-    return {longest, grouping.shape == Shape::packed ? packed_request_block(grouping, layout, stage, own) : longest};
+    if (grouping.shape != Shape::packed) {
+        return {longest, longest};
+    }
+    return {packed_block(grouping, layout, stage, rules.has(Change::packs_densely)),
+            packed_request_block(grouping, layout, stage, own)};
 }
 
 }  // namespace kvcap::inline v1::vllm

@@ -149,19 +149,14 @@ struct Engine {
     /// From the groups to the plan: for those who have specs instead of a model.
     constexpr void run(const Budget& budget, Outcome& outcome) const noexcept {
         const Design& made = outcome.design;
-        if (!rules.has(Change::auto_length) || made.grouping.reason == Reason::none) {
-            const Planning with{made.layout, made.grouping, made.options, rules, made.load};
-            outcome.sizing = size_pool(with, budget);
-            outcome.boundaries = boundaries_of(made.grouping, made.options, rules, made.load.dcp);
-            if (outcome.sizing.refusal.reason == Reason::none) {
-                outcome.sizing.refusal.reason = outcome.boundaries.reason;
-            }
-            if (outcome.runs() && !made.grouping.kinds.empty()) {
-                outcome.log = log_of(with, outcome.sizing, outcome.boundaries.reported);
-            }
-        }
+        const Planning with{made.layout, made.grouping, made.options, rules, made.load};
+        outcome.sizing = size_pool(with, budget);
+        outcome.boundaries = boundaries_of(made.grouping, made.options, rules, made.load.dcp);
         if (outcome.sizing.refusal.reason == Reason::none) {
-            outcome.sizing.refusal.reason = made.grouping.reason;
+            outcome.sizing.refusal.reason = outcome.boundaries.reason;
+        }
+        if (outcome.runs() && !made.grouping.kinds.empty()) {
+            outcome.log = log_of(with, outcome.sizing, outcome.boundaries.reported);
         }
         if (outcome.runs()) {
             fill_plan(budget, outcome);

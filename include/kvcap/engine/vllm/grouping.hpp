@@ -24,7 +24,7 @@ constexpr void place_general(Grouping& to, const Layout& layout, const Rules& ru
     if (to.reason == Reason::cannot_unify_page_size && rules.has(Change::falls_back) &&
         may_fall_back(before, all)) {
         Specs promoted = before;
-        if (promote(promoted, all) == Reason::none && uniform_type(promoted, all)) {
+        if (promote(promoted, all, rules) == Reason::none && uniform_type(promoted, all)) {
             to.specs = promoted;
             to.reason = Reason::none;
             return place_in_one(to, layout, promoted[all[0]], true);
@@ -34,10 +34,10 @@ constexpr void place_general(Grouping& to, const Layout& layout, const Rules& ru
         return;
     }
     to.shape = Shape::general;
-    const Buckets buckets = buckets_of(to.specs, layout, used, rules.has(Change::merges_buckets));
+    const Buckets buckets = buckets_of(to.specs, layout, used, rules);
     to.out_of_room = buckets.out_of_room;
     if (!to.out_of_room) {
-        place_in_buckets(to, layout, buckets, group_size_of(buckets, rules));
+        place_in_buckets(to, layout, buckets, rules);
         place_hidden(to, layout);
     }
 }
@@ -54,13 +54,13 @@ constexpr void group(const Layout& layout, const Options& options, const Rules& 
         return;
     }
     if (!options.hybrid_manager) {
-        grouping.reason = promote(grouping.specs, used);
+        grouping.reason = promote(grouping.specs, used, rules);
         if (grouping.reason != Reason::none) {
             return;
         }
     }
     Spec common{};
-    const Merging merging = merge(grouping.specs, used, common);
+    const Merging merging = merge(grouping.specs, used, rules, common);
     if (merging == Merging::mismatch) {
         grouping.reason = Reason::window_mismatch;
     } else if (merging == Merging::yes) {
@@ -68,7 +68,7 @@ constexpr void group(const Layout& layout, const Options& options, const Rules& 
     } else if (uniform_type(grouping.specs, used)) {
         place_in_one(grouping, layout, grouping.specs[used[0]], true);
     } else if (rules.has(Change::packed_latents) && is_packed(grouping.specs, used)) {
-        place_packed(grouping, layout, used, options.spec_tokens > 0);
+        place_packed(grouping, layout, used, options.spec_tokens > 0, rules);
     } else {
         place_general(grouping, layout, rules);
     }

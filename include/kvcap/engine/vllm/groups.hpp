@@ -72,11 +72,12 @@ struct Buckets {
     bool out_of_room = false;
 };
 
-constexpr u32 bucket_for(const Specs& specs, const Buckets& buckets, u16 spec, bool merges) noexcept {
+constexpr u32 bucket_for(const Specs& specs, const Buckets& buckets, u16 spec, const Rules& rules) noexcept {
+    const bool merges = rules.has(Change::merges_buckets);
     for (u32 b = 0; merges && b < buckets.lists.size(); ++b) {
         SpecList joined = buckets.lists[b];
         Spec common{};
-        if (joined.push(spec) && merge(specs, joined, common) == Merging::yes) {
+        if (joined.push(spec) && merge(specs, joined, rules, common) == Merging::yes) {
             return b;
         }
     }
@@ -98,7 +99,8 @@ constexpr SpecList distinct(const Specs& specs, const SpecList& used, Buckets& b
     return list;
 }
 
-constexpr Buckets buckets_of(const Specs& specs, const Layout& layout, const SpecList& used, bool merges) noexcept {
+constexpr Buckets buckets_of(const Specs& specs, const Layout& layout, const SpecList& used,
+                             const Rules& rules) noexcept {
     Buckets buckets{};
     const SpecList list = distinct(specs, used, buckets);
     u16 count[most_specs]{};
@@ -108,7 +110,7 @@ constexpr Buckets buckets_of(const Specs& specs, const Layout& layout, const Spe
         }
     }
     for (const u16 spec : list) {
-        const u32 b = bucket_for(specs, buckets, spec, merges);
+        const u32 b = bucket_for(specs, buckets, spec, rules);
         if (b == buckets.lists.size() && !buckets.lists.push(SpecList{})) {
             buckets.out_of_room = true;
             return buckets;
@@ -136,11 +138,12 @@ constexpr u32 group_size_of(const Buckets& buckets, const Rules& rules) noexcept
 }
 
 /// Cache number n of a bucket of k groups goes to group n mod k, so that group lengths differ by at most one.
-constexpr void place_in_buckets(Grouping& to, const Layout& layout, const Buckets& buckets, u32 size) noexcept {
+constexpr void place_in_buckets(Grouping& to, const Layout& layout, const Buckets& buckets, const Rules& rules) noexcept {
+    const u32 size = group_size_of(buckets, rules);
     for (u32 b = 0; b < buckets.lists.size(); ++b) {
         const u32 caches = buckets.caches[b];
         GroupKind kind{.groups = static_cast<u16>(ceil_div(caches, size)), .caches = static_cast<u16>(caches)};
-        static_cast<void>(merge(to.specs, buckets.lists[b], kind.spec));
+        static_cast<void>(merge(to.specs, buckets.lists[b], rules, kind.spec));
         kind.size = static_cast<u16>(ceil_div(caches, kind.groups));
         kind.padding = static_cast<u16>(caches % size == 0 ? 0 : size - caches % size);
         kind.page = kind.spec.page();

@@ -4,16 +4,19 @@
 #pragma once
 
 #include <kvcap/engine/vllm/spec.hpp>
+#include <kvcap/engine/vllm/versions.hpp>
 
 namespace kvcap::inline v1::vllm {
 
 /// mismatch: different window hints, which vLLM raises as an error of its own.
 enum class Merging : u8 { yes, no, mismatch };
 
-constexpr bool same_attention(const Spec& a, const Spec& b) noexcept {
-    return a.block == b.block && a.heads == b.heads && a.key_dim == b.key_dim && a.value_dim == b.value_dim &&
+/// values: value widths count.
+constexpr bool same_attention(const Spec& a, const Spec& b, bool values) noexcept {
+    const bool same_values = a.value_dim == b.value_dim && a.cell == b.cell;
+    return a.block == b.block && a.heads == b.heads && a.key_dim == b.key_dim && (same_values || !values) &&
            a.dtype_bytes == b.dtype_bytes && a.quant == b.quant && a.padded_page() == b.padded_page() &&
-           a.by_stride == b.by_stride && a.slots == b.slots && a.cell == b.cell;
+           a.by_stride == b.by_stride && a.slots == b.slots;
 }
 
 constexpr bool same_latent(const Spec& a, const Spec& b) noexcept {
@@ -21,7 +24,7 @@ constexpr bool same_latent(const Spec& a, const Spec& b) noexcept {
 }
 
 /// Full kinds: equal fields; of the hints at most one value each, and not both kinds of hint.
-constexpr Merging merge_full(const Specs& specs, const SpecList& list, Spec& into) noexcept {
+constexpr Merging merge_full(const Specs& specs, const SpecList& list, const Rules& rules, Spec& into) noexcept {
     for (const u16 i : list) {
         if (specs[i].kind != SpecKind::full && specs[i].kind != SpecKind::sink) {
             return Merging::no;
@@ -38,7 +41,7 @@ constexpr Merging merge_full(const Specs& specs, const SpecList& list, Spec& int
         into.chunk = into.chunk != 0 ? into.chunk : next.chunk;
     }
     for (const u16 i : list) {
-        if (!same_attention(specs[i], into)) {
+        if (!same_attention(specs[i], into, rules.has(Change::values_compare))) {
             return Merging::no;
         }
     }
@@ -46,16 +49,17 @@ constexpr Merging merge_full(const Specs& specs, const SpecList& list, Spec& int
 }
 
 /// pre: list is not empty. Writes the common spec to `into` when the answer is yes.
-constexpr Merging merge(const Specs& specs, const SpecList& list, Spec& into) noexcept {
+constexpr Merging merge(const Specs& specs, const SpecList& list, const Rules& rules, Spec& into) noexcept {
     into = specs[list[0]];
     if (into.kind == SpecKind::full || into.kind == SpecKind::sink) {
-        return merge_full(specs, list, into);
+        return merge_full(specs, list, rules, into);
     }
     for (const u16 i : list) {
         const Spec& next = specs[i];
         bool fits = next == into;
         if (is_latent(into.kind)) {
-            fits = is_latent(next.kind) && same_latent(next, into) && same_attention(next, into);
+            const bool same = !rules.has(Change::latents_compare) || same_attention(next, into, true);
+            fits = is_latent(next.kind) && same_latent(next, into) && same;
         } else if (into.kind == SpecKind::window_mla) {
             fits = next.kind == into.kind && same_latent(next, into) && next.window == into.window &&
                    next.extra == into.extra;

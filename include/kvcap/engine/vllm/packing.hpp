@@ -45,6 +45,20 @@ struct PageCounts {
         }
         return same;
     }
+    constexpr u64 of(u64 size) const noexcept {
+        u64 own = 0;
+        for (u32 i = 0; i < page.size(); ++i) {
+            own = page[i] == size ? count[i] : own;
+        }
+        return own;
+    }
+    constexpr u64 bytes() const noexcept {
+        u64 all = 0;
+        for (u32 i = 0; i < page.size(); ++i) {
+            all = saturating_sum(all, saturating_product(page[i], count[i]));
+        }
+        return all;
+    }
     constexpr u64 sum() const noexcept {
         u64 bytes = 0;
         for (const u64 size : page) {
@@ -101,6 +115,26 @@ constexpr Parts parts_of(const Specs& specs, const Layout& layout, const SpecLis
     return parts;
 }
 
+/// Before Change::packs_densely: window pages are padded to the smallest latent page that holds them; false: none does.
+constexpr bool pad_to_latents(Specs& specs, const SpecList& used) noexcept {
+    for (const u16 i : used) {
+        u64 least = off_scale;
+        for (const u16 latent : used) {
+            const u64 page = specs[latent].page();
+            least = is_latent(specs[latent].kind) && page >= specs[i].page() ? smaller(least, page) : least;
+        }
+        if (specs[i].kind != SpecKind::window_mla) {
+            continue;
+        }
+        if (least == off_scale) {
+            return false;
+        }
+        specs[i].padded = specs[i].page() < least ? least : specs[i].padded;
+        specs[i].align = specs[i].page() < least ? 0 : specs[i].align;
+    }
+    return true;
+}
+
 /// The d from the tuples of the latents up to the most tuples that wastes least; of equals the largest.
 constexpr u32 tuples_of(const Parts& parts) noexcept {
     const u32 low = parts.pages[0].most();
@@ -140,9 +174,11 @@ constexpr void add_kinds(Grouping& to, const Parts& parts, u32 tuples, u16 (&fir
 }
 
 /// pre: used holds a window latent, and pages differ. EAGLE-like drafts flag the group of the last cache.
-constexpr void place_packed(Grouping& to, const Layout& layout, const SpecList& used, bool drafts) noexcept {
+constexpr void place_packed(Grouping& to, const Layout& layout, const SpecList& used, bool drafts,
+                            const Rules& rules) noexcept {
+    const bool holds = rules.has(Change::packs_densely) || pad_to_latents(to.specs, used);
     const Parts parts = parts_of(to.specs, layout, used);
-    bool sound = !parts.specs[0].empty() && uniform_type(to.specs, parts.specs[0]);
+    bool sound = holds && !parts.specs[0].empty() && uniform_type(to.specs, parts.specs[0]);
     for (u32 p = 1; p < parts.count; ++p) {
         sound = sound && parts.pages[p].even();
     }

@@ -81,12 +81,13 @@ constexpr u64 longest_fitting(const Planning& with, const Use& use, u32 stage, u
     });
 }
 
-/// Windows have no form for dealt tokens.
-constexpr bool deals_windows(const Planning& with) noexcept {
+/// Windows have no form for dealt tokens. checked_only: of the groups that the fit check looks at.
+constexpr bool deals_windows(const Planning& with, bool checked_only) noexcept {
     bool windows = false;
-    if (with.rules.has(Change::auto_length)) {
-        for (const GroupKind& kind : with.grouping.kinds) {
-            windows = windows || is_window(kind.spec.kind);
+    if (with.rules.has(Change::auto_length) || !checked_only) {
+        const bool first = checked_only && !with.rules.has(Change::fit_counts_groups);
+        for (u32 k = 0; k < (first ? smaller(1, with.grouping.kinds.size()) : with.grouping.kinds.size()); ++k) {
+            windows = windows || is_window(with.grouping.kinds[k].spec.kind);
         }
     } else {
         for (const Spec& spec : with.layout.specs) {
@@ -114,7 +115,7 @@ constexpr Refusal check_share(const Planning& with, const Share& share, u64 max_
         refusal.reason = Reason::no_memory;
         return refusal;
     }
-    if (deals_windows(with)) {
+    if (deals_windows(with, true)) {
         return {.reason = Reason::context_parallel_unsupported};
     }
     refusal.needed = request_bytes(with, share.use, share.stage, max_len);
@@ -140,7 +141,7 @@ constexpr Share share_of(const Planning& with, const Budget& budget, u32 worker,
             }
         }
         share.stage = whole_model;
-        share.use = use_of(with.grouping, with.layout, whole_model, true);
+        share.use = use_of(with.grouping, with.layout, whole_model, with.rules);
     }
     if (options.num_blocks_override != 0 && with.rules.has(Change::override_limits_fit)) {
         share.available = saturating_product(options.num_blocks_override, share.use.per_block);
@@ -154,7 +155,7 @@ constexpr Refusal fit_length(const Planning& with, const Budget& budget, Sizing&
     if (!with.options.auto_length || !with.rules.has(Change::auto_length)) {
         return {};
     }
-    if (deals_windows(with)) {
+    if (deals_windows(with, true)) {
         return {.reason = Reason::context_parallel_unsupported};
     }
     for (u32 worker = 0; worker < budget.workers; ++worker) {
@@ -171,34 +172,56 @@ constexpr Refusal fit_length(const Planning& with, const Budget& budget, Sizing&
     return {};
 }
 
-/// pre: the grouping has no reason to refuse, and every stage has a worker.
-constexpr Sizing size_pool(const Planning& with, const Budget& budget) noexcept {
-    Sizing sizing{.max_len = with.options.max_model_len};
-    if (with.grouping.shape == Shape::none) {
-        sizing.blocks = 1;
-        sizing.uses.count = with.layout.stages;
-        return sizing;
-    }
-    for (u32 stage = 0; stage < with.layout.stages; ++stage) {
-        static_cast<void>(sizing.uses.push(
-            use_of(with.grouping, with.layout, stage, with.rules.has(Change::stage_pages))));
-    }
-    sizing.refusal = fit_length(with, budget, sizing);
-    for (u32 worker = 0; worker < budget.workers && sizing.refusal.reason == Reason::none; ++worker) {
-        sizing.refusal = check_share(with, share_of(with, budget, worker, sizing), sizing.max_len);
-    }
+/// Blocks of every worker; the fewest hold for all.
+constexpr void count_blocks(const Planning& with, const Budget& budget, Sizing& sizing) noexcept {
     sizing.blocks = off_scale;
-    for (u32 worker = 0; worker < budget.workers && sizing.refusal.reason == Reason::none; ++worker) {
+    for (u32 worker = 0; worker < budget.workers; ++worker) {
         const Use& use = sizing.uses[stage_of(worker, budget.workers, with.layout.stages)];
         const u64 own = with.options.num_blocks_override != 0 ? with.options.num_blocks_override
                         : use.per_block == 0                  ? 0
                                                               : budget.available[worker].value / use.per_block;
         if (use.per_block == 0 || own == 0 || with.grouping.unassigned) {
             sizing.refusal.reason = Reason::assertion;
-            break;
+            return;
         }
         sizing.limiting = own < sizing.blocks ? worker : sizing.limiting;
         sizing.blocks = smaller(own, sizing.blocks);
+    }
+    if (deals_windows(with, false)) {
+        sizing.refusal.reason = Reason::context_parallel_unsupported;
+    }
+}
+
+constexpr void check_shares(const Planning& with, const Budget& budget, Sizing& sizing) noexcept {
+    for (u32 worker = 0; worker < budget.workers && sizing.refusal.reason == Reason::none; ++worker) {
+        sizing.refusal = check_share(with, share_of(with, budget, worker, sizing), sizing.max_len);
+    }
+}
+
+/// pre: every stage has a worker. Until auto_length memory is checked before anything is grouped.
+constexpr Sizing size_pool(const Planning& with, const Budget& budget) noexcept {
+    Sizing sizing{.max_len = with.options.max_model_len};
+    const bool groups = with.grouping.shape != Shape::none && with.grouping.reason == Reason::none;
+    for (u32 stage = 0; stage < with.layout.stages; ++stage) {
+        static_cast<void>(sizing.uses.push(groups ? use_of(with.grouping, with.layout, stage, with.rules) : Use{}));
+    }
+    const bool early = !with.rules.has(Change::auto_length) && !specs_in_use(with.layout, with.layout.specs).empty();
+    if (early) {
+        check_shares(with, budget, sizing);
+    }
+    if (sizing.refusal.reason == Reason::none) {
+        sizing.refusal.reason = with.grouping.reason;
+    }
+    if (!groups || sizing.refusal.reason != Reason::none) {
+        sizing.blocks = 1;
+        return sizing;
+    }
+    if (!early) {
+        sizing.refusal = fit_length(with, budget, sizing);
+        check_shares(with, budget, sizing);
+    }
+    if (sizing.refusal.reason == Reason::none) {
+        count_blocks(with, budget, sizing);
     }
     return sizing;
 }

@@ -37,9 +37,9 @@ constexpr Reason unify_one(Spec& spec, u64 most, const Rules& rules) noexcept {
     if (page == 0) {
         return Reason::assertion;
     }
-    if (pads && spec.kind == SpecKind::state) {
+    if (spec.kind == SpecKind::state && rules.has(Change::pads_states)) {
         spec.padded = most;
-    } else if (most % page == 0) {
+    } else if (most % page == 0 && rules.has(Change::scales_blocks)) {
         spec.block *= most / page;
     } else if (pads && spec.kind != SpecKind::state && spec.by_stride) {
         spec.padded = most;
@@ -62,9 +62,9 @@ constexpr Reason unify_pages(Specs& specs, const SpecList& used, const Rules& ru
 }
 
 /// none: one spec or one type already. Error-like: window_mismatch, which vLLM raises while asking.
-constexpr Reason is_one_type(const Specs& specs, const SpecList& used, bool& one) noexcept {
+constexpr Reason is_one_type(const Specs& specs, const SpecList& used, const Rules& rules, bool& one) noexcept {
     Spec common{};
-    const Merging merging = merge(specs, used, common);
+    const Merging merging = merge(specs, used, rules, common);
     if (merging == Merging::mismatch) {
         return Reason::window_mismatch;
     }
@@ -74,9 +74,6 @@ constexpr Reason is_one_type(const Specs& specs, const SpecList& used, bool& one
 
 /// A window or chunk as a full cache that keeps its span as a hint; `block` 0: its own.
 constexpr void promote_one(Spec& spec, u64 block) noexcept {
-    if (!is_window(spec.kind) && spec.kind != SpecKind::chunked) {
-        return;
-    }
     const u64 wide = spec.padded_page();
     const u64 own = spec.natural_page();
     const u64 old_block = spec.block;
@@ -86,28 +83,39 @@ constexpr void promote_one(Spec& spec, u64 block) noexcept {
     spec.extra = 0;
 }
 
-/// Turns windows and chunks into full caches beside full ones. pre: used is not empty
-constexpr Reason promote(Specs& specs, const SpecList& used) noexcept {
-    bool one = false;
-    if (const Reason reason = is_one_type(specs, used, one); reason != Reason::none || one) {
-        return reason;
-    }
-    bool full = false;
+/// The block of the full specs: the only one, 0 when they differ; before Change::promotes_block the first one's.
+constexpr u64 full_block(const Specs& specs, const SpecList& used, const Rules& rules, bool& full) noexcept {
     u64 block = 0;
     bool mixed = false;
     for (const u16 i : used) {
         if (is_full(specs[i].kind)) {
             mixed = mixed || (full && block != specs[i].block);
-            block = specs[i].block;
+            block = full ? block : specs[i].block;
             full = true;
         }
     }
-    if (full) {
-        for (const u16 i : used) {
-            promote_one(specs[i], mixed ? 0 : block);
+    return mixed && rules.has(Change::promotes_block) ? 0 : block;
+}
+
+/// Turns windows and chunks into full caches beside full ones. pre: used is not empty
+constexpr Reason promote(Specs& specs, const SpecList& used, const Rules& rules) noexcept {
+    bool one = false;
+    if (const Reason reason = is_one_type(specs, used, rules, one); reason != Reason::none || one) {
+        return reason;
+    }
+    bool full = false;
+    const u64 block = full_block(specs, used, rules, full);
+    for (const u16 i : used) {
+        Spec& spec = specs[i];
+        const bool takes_block = spec.kind == SpecKind::window_mla || rules.has(Change::promotes_block);
+        if (!full && spec.kind == SpecKind::window_mla && !rules.has(Change::promotes_block)) {
+            return Reason::assertion;
+        }
+        if (full && (is_window(spec.kind) || spec.kind == SpecKind::chunked)) {
+            promote_one(spec, takes_block ? block : 0);
         }
     }
-    if (const Reason reason = is_one_type(specs, used, one); reason != Reason::none) {
+    if (const Reason reason = is_one_type(specs, used, rules, one); reason != Reason::none) {
         return reason;
     }
     return one ? Reason::none : Reason::cannot_promote_to_single_type;

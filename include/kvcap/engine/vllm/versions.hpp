@@ -9,6 +9,7 @@
 namespace kvcap::inline v1::vllm {
 
 enum class Change : u8 {
+    scales_blocks,          // unequal pages: blocks of the smaller are scaled up; before: refused
     grows_below_1_25,       // group size: the largest bucket if below 1.25 times the smallest
     auto_length,            // `--max-model-len auto`; the fit check asks groups, but only the first
     aligned_states,         // state mode "align"
@@ -19,16 +20,21 @@ enum class Change : u8 {
     override_limits_fit,    // the fit check sees `--num-gpu-blocks-override`
     logs_concurrency,       // logged tokens = concurrency x length; before: by blocks and groups
     state_drafts,           // state mode "all" adds the draft blocks
-    pads_pages,             // odd pages are padded: states always, others where the backend reads strides
+    pads_pages,             // odd pages are padded where the backend reads strides
     windows_choose_block,   // window layers take the smallest kernel block, whatever `--block-size`
     mixed_precision,        // skip layers are padded to the quantised page
+    pads_states,            // states are padded to the largest page
     all_in_flight,          // windows and chunks reserve for every batch in flight
     deals_hybrids,          // several groups with decode context parallelism
     match_unit,             // `--prefix-match-unit`: hits inside a block
     merges_buckets,         // layers whose specs merge share a bucket
+    latents_compare,        // latents merge only with equal heads, widths and blocks; before: by dtype and ratio alone
+    packs_densely,          // packed groups lie densely; before: window pages are padded to a latent's
+    promotes_block,         // the manager off: windows take the full layers' block; before: only window latents do
     latent_128,             // latents beside states: blocks are multiples of 128
     concurrency_by_blocks,  // concurrency = blocks / sum of blocks; before: by bytes of the first group
     falls_back,             // latents and windows that cannot be unified: all as full attention
+    values_compare,         // specs of different value widths do not merge
     keeps_extra,            // chained draft modules make windows keep more tokens
     zero_retention,         // prefix_cache_retention_interval defaults to 0; before: dense
     spares_null_block,      // the fit check takes the null block off
@@ -44,6 +50,7 @@ struct ChangeRow {
 };
 
 inline constexpr ChangeRow changes[] = {
+    {Change::scales_blocks, 20251124, 12, "kv_cache_utils.py unify_kv_cache_spec_page_size"},
     {Change::grows_below_1_25, 20251124, 12, "PR 29303: kv_cache_utils.py _get_kv_cache_groups_uniform_page_size"},
     {Change::auto_length, 20251223, 14, "kv_cache_utils.py _auto_fit_max_model_len"},
     {Change::aligned_states, 20260123, 15, "PR 30877: config/cache.py mamba_cache_mode"},
@@ -57,13 +64,18 @@ inline constexpr ChangeRow changes[] = {
     {Change::pads_pages, 20260621, 24, "PR 45181: kv_cache_utils.py unify_kv_cache_spec_page_size"},
     {Change::windows_choose_block, 20260704, 25, "attention.py _largest_kernel_block_within"},
     {Change::mixed_precision, 20260711, 25, "platforms/interface.py _align_heterogeneous_kv_block_size"},
+    {Change::pads_states, 20260725, 26, "kv_cache_utils.py unify_kv_cache_spec_page_size"},
     {Change::all_in_flight, 20260708, 26, "PR 47728: kv_cache_interface.py max_admission_blocks_per_request"},
     {Change::deals_hybrids, 20260709, 26, "PR 40996: kv_cache_utils.py resolve_kv_cache_block_sizes"},
     {Change::match_unit, 20260712, 26, "PR 46384: config/cache.py prefix_match_unit"},
     {Change::merges_buckets, 20260730, 27, "PR 50000: kv_cache_utils.py _get_kv_cache_groups_uniform_page_size"},
+    {Change::latents_compare, 20260730, 27, "kv_cache_interface.py MLAAttentionSpec.merge"},
+    {Change::packs_densely, 20260810, 27, "kv_cache_utils.py _get_packed_kv_cache_layout"},
+    {Change::promotes_block, 20260810, 27, "kv_cache_utils.py _promote_local_kv_cache_specs"},
     {Change::latent_128, 20260730, 27, "PR 50000: platforms/interface.py _align_hybrid_block_size"},
     {Change::concurrency_by_blocks, 20260810, 27, "kv_cache_utils.py get_max_concurrency_for_kv_cache_config"},
     {Change::falls_back, 20260810, 27, "kv_cache_utils.py _try_get_full_allocation_fallback_groups"},
+    {Change::values_compare, 20260820, 28, "kv_cache_interface.py AttentionSpec.head_size_v"},
     {Change::keeps_extra, 20260820, 28, "kv_cache_utils.py get_kv_cache_configs, extra_retained_tokens"},
     {Change::zero_retention, 20260817, 29, "PR 52216: config/cache.py prefix_cache_retention_interval"},
     {Change::spares_null_block, 20260820, 29, "PR 47272: kv_cache_utils.py get_kv_cache_configs"},
