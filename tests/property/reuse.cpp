@@ -48,7 +48,7 @@ bool reason_holds(const ReuseCase& made, Oracle& oracle, const Explanation& know
         case Why::last_token: {
             bool all = made.ask.limit + 1 == made.ask.prompt && property::on_grid(made, made.ask.prompt);
             for (u32 g = 0; g < made.count(); ++g) {
-                all = all && property::accepts(made, g, made.ask.prompt);
+                all = all && oracle.accepts(g, made.ask.prompt);
             }
             return all && known.tokens == grid.down(made.ask.limit);
         }

@@ -4,7 +4,10 @@
 
 #include "random.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <kvcap/reuse.hpp>
+#include <string>
 #include <vector>
 
 namespace property {
@@ -141,18 +144,31 @@ inline ReuseCase random_reuse(Random& random, u64 most, u32 most_groups = 6) {
     return made;
 }
 
-/// Does group `g` accept boundary b? Word for word the definition.
-inline bool accepts(const ReuseCase& made, u32 g, u64 b) {
+inline bool on_grid(const ReuseCase& made, u64 b) {
+    const kvcap::Grid& grid = made.ask.grid;
+    return b <= grid.tail && (b % grid.unit == 0 || b == grid.tail);
+}
+
+/// Which tokens group `g` holds: one byte a token.
+inline std::string tokens_held(const ReuseCase& made, u32 g) {
+    const RankedGroup& group = made.groups[g];
+    const u64 tokens = std::max(made.ask.prompt + 1, group.rule.needs == kvcap::Needs::whole ? group.pages * group.rule.page : 0);
+    std::string tokens_of(tokens, '\0');
+    for (u64 page = 0; page * group.rule.page < tokens; ++page) {
+        const u64 end = std::min(tokens, (page + 1) * group.rule.page);
+        std::fill(tokens_of.begin() + static_cast<std::ptrdiff_t>(page * group.rule.page),
+                  tokens_of.begin() + static_cast<std::ptrdiff_t>(end), group.held(page) ? '\1' : '\0');
+    }
+    return tokens_of;
+}
+
+/// Does group `g` accept boundary b? Word for word the definition, token by token of `tokens` (tokens_held()).
+inline bool accepts(const ReuseCase& made, u32 g, const std::string& tokens, u64 b) {
     using kvcap::Needs;
     const RankedGroup& group = made.groups[g];
     const kvcap::Rule& rule = group.rule;
     const auto all_held = [&](u64 from, u64 to) {
-        for (u64 token = from; token < to; ++token) {
-            if (!group.held(token / rule.page)) {
-                return false;
-            }
-        }
-        return true;
+        return from >= to || std::memchr(tokens.data() + from, '\0', to - from) == nullptr;
     };
     if (b == 0) {
         return true;
@@ -165,44 +181,48 @@ inline bool accepts(const ReuseCase& made, u32 g, u64 b) {
         case Needs::window:
             return all_held(b > rule.reach ? b - rule.reach : 0, b) && all_held(0, b < rule.sinks ? b : rule.sinks);
         case Needs::chunk: return all_held(b / rule.reach * rule.reach, b);
-        case Needs::snapshot:
-            for (u64 i = 0; i < group.pages; ++i) {
-                const u64 place = (i + 1) * rule.page;
-                const u64 tail = made.ask.grid.tail;
-                if (i * rule.page < tail && (place < tail ? place : tail) == b && group.held(i)) {
-                    return true;
-                }
-            }
-            return false;
+        case Needs::snapshot: {
+            const u64 tail = made.ask.grid.tail;
+            const u64 page = (b - 1) / rule.page;
+            const u64 place = (page + 1) * rule.page;
+            return (place < tail ? place : tail) == b && group.held(page);
+        }
         case Needs::whole: return all_held(0, group.pages * rule.page);
         case Needs::nothing: return true;
     }
     return false;
 }
 
-inline bool on_grid(const ReuseCase& made, u64 b) {
-    const kvcap::Grid& grid = made.ask.grid;
-    return b <= grid.tail && (b % grid.unit == 0 || b == grid.tail);
-}
-
 /// Remembers what was asked, so that the questions without a group cost little.
 class Oracle {
 public:
-    explicit Oracle(const ReuseCase& made)
-        : made_{made}, known_(made.groups.size(), std::vector<char>(made.ask.limit + 1, 0)) {}
+    explicit Oracle(const ReuseCase& made) : made_{made} {
+        for (u64 b = made.ask.limit;; --b) {
+            if (on_grid(made, b)) {
+                boundaries_.push_back(b);
+            }
+            if (b == 0) {
+                break;
+            }
+        }
+        for (u32 g = 0; g < made.count(); ++g) {
+            tokens_.push_back(tokens_held(made, g));
+            known_.emplace_back(made.ask.prompt + 1, '\0');
+        }
+    }
 
     bool accepts(u32 g, u64 b) {
         char& known = known_[g][b];
         if (known == 0) {
-            known = property::accepts(made_, g, b) ? 1 : 2;
+            known = property::accepts(made_, g, tokens_[g], b) ? 1 : 2;
         }
         return known == 1;
     }
     /// The greatest boundary accepted by every group for which keep(g) is true.
     template <class Keep>
     u64 greatest(Keep keep) {
-        for (u64 b = made_.ask.limit;; --b) {
-            bool all = on_grid(made_, b);
+        for (const u64 b : boundaries_) {
+            bool all = true;
             for (u32 g = 0; g < made_.count() && all; ++g) {
                 all = !keep(g) || accepts(g, b);
             }
@@ -210,11 +230,14 @@ public:
                 return b;
             }
         }
+        return 0;
     }
 
 private:
     const ReuseCase& made_;
-    std::vector<std::vector<char>> known_;
+    std::vector<u64> boundaries_;
+    std::vector<std::string> tokens_;
+    std::vector<std::string> known_;
 };
 
 }  // namespace property
