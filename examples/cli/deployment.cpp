@@ -19,7 +19,8 @@ std::vector<u64> Mix::counts(u64 n) const {
         rests.emplace_back(part % all, i);
         dealt_out += part / all;
     }
-    std::stable_sort(rests.begin(), rests.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::sort(rests.begin(), rests.end(),
+              [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
     for (std::size_t i = 0; dealt_out < n && i < rests.size(); ++i, ++dealt_out) {
         ++counts[rests[i].second];
     }
@@ -159,7 +160,7 @@ Mix mix_of(const std::string& text, u64 tokens, const LengthOptions& like, const
     if (before != 0 && before != 100) {
         stop(Exit::usage, fmt::format("--lengths: the last quantile is p{}; wanted p100 for the longest", before));
     }
-    std::stable_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a > b; });
     for (const auto& [length, share] : pairs) {
         if (share == 0) {
             continue;

@@ -89,7 +89,7 @@ inline void each_candidate(const SearchSpace& space, auto visit) {
     }
 }
 
-/// Better first. Ties: fewer stages, then the smaller tensor-parallel size, then the first format and block.
+/// Better first. Ties: fewer stages, then the smaller tensor-parallel size, then the first format and block: a total order.
 inline bool better(const Ranked& a, const Ranked& b, Goal goal) {
     const auto key = [goal](const Outcome& o) {
         return goal == Goal::sequences ? o.sequences : goal == Goal::context ? o.context : off_scale - o.read_per_token;
@@ -108,7 +108,10 @@ inline bool better(const Ranked& a, const Ranked& b, Goal goal) {
     if (x.sharding.tp != y.sharding.tp) {
         return x.sharding.tp < y.sharding.tp;
     }
-    return x.format != y.format ? x.format < y.format : x.block < y.block;
+    if (x.format != y.format || x.block != y.block) {
+        return x.format != y.format ? x.format < y.format : x.block < y.block;
+    }
+    return x.sharding.cp != y.sharding.cp ? x.sharding.cp < y.sharding.cp : x.attention_dp < y.attention_dp;
 }
 
 /// evaluate(candidate) -> Result<Outcome>; an error drops the candidate and is its reason.
@@ -122,8 +125,8 @@ inline SearchResult search(const SearchSpace& space, Goal goal, auto evaluate) {
             result.dropped.push_back({candidate, outcome.error()});
         }
     });
-    std::stable_sort(result.ranked.begin(), result.ranked.end(),
-                     [goal](const Ranked& a, const Ranked& b) { return better(a, b, goal); });
+    std::sort(result.ranked.begin(), result.ranked.end(),
+              [goal](const Ranked& a, const Ranked& b) { return better(a, b, goal); });
     return result;
 }
 

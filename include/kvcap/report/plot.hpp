@@ -232,7 +232,8 @@ private:
         for (const auto& [name, v] : levels_) {
             all.push_back({py(y, v), name, "soft"});
         }
-        std::stable_sort(all.begin(), all.end(), [](const Label& a, const Label& b) { return a.y < b.y; });
+        std::sort(all.begin(), all.end(),
+                  [](const Label& a, const Label& b) { return a.y != b.y ? a.y < b.y : a.text < b.text; });
         double floor_ = top;
         std::string out;
         for (Label& label : all) {
