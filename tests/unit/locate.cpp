@@ -87,15 +87,15 @@ TEST_CASE("spec lines, shape specs and text from a pipe", "[locate]") {
 TEST_CASE("cards by the caller's look-up, then nothing", "[locate]") {
     CardSource cards;
     cards.find = [](std::string_view name) {
-        return name == "tiny" ? std::optional{CardSource::Card{llama, "org/Tiny"}} : std::nullopt;
+        return name == "a-tiny-card" ? std::optional{CardSource::Card{llama, "org/Tiny"}} : std::nullopt;
     };
-    cards.near = [](std::string_view) { return std::vector<std::string>{"tiny"}; };
-    const auto read = read_model("tiny", cards);
+    cards.near = [](std::string_view) { return std::vector<std::string>{"a-tiny-card"}; };
+    const auto read = read_model("a-tiny-card", cards);
     CHECK(per_token(read) == 256);
     CHECK(read->name == "org/Tiny");
     const auto none = read_model("org/tinny", cards);
     REQUIRE(none.error);
-    CHECK(none.error->hint == "nearest cards: tiny; to fetch its file: hf download org/tinny config.json");
+    CHECK(none.error->hint == "nearest cards: a-tiny-card; to fetch its file: hf download org/tinny config.json");
 }
 
 TEST_CASE("the local Hugging Face cache: the ref's snapshot, any case, organisation optional", "[locate]") {
