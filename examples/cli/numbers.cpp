@@ -104,7 +104,7 @@ void ShardingOptions::add_to(CLI::App& verb) {
     verb.add_flag("--dp-attention,--enable-dp-attention", dp_attention,
                   "Each tensor rank holds whole requests")
         ->group("Sharding");
-    verb.add_option("--pp-split", pp_split, "Spare layers: first, middle, last; or 20,21,20")
+    verb.add_option("--pp-split", pp_split, "Spare layers: first, middle, last or 20,21")
         ->group("Sharding")->type_name("RULE");
 }
 

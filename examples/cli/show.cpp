@@ -67,10 +67,11 @@ void run(const ShowOptions& options, Session& session) {
     out += '\n' + report::layers_table(model.spec, model.read.shared) + '\n';
     out += fmt::format("one more token {}", report::exact(size.per_token));
     out += size.state.value == 0 ? "\n" : fmt::format(", state {}\n", report::exact(size.state));
+    out += notes_text(model.notes, true, session);
     if (const auto verdict = report::textbook_verdict(model.read, model.spec, size)) {
         out += session.warning(paragraph(report::text_of(*verdict, usual_length))) + '\n';
     }
-    session.print(out + notes_text(model.notes, true, session));
+    session.print(out);
 }
 
 }  // namespace

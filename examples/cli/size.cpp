@@ -35,8 +35,28 @@ report::SizeQuestion question(const SizeOptions& options, const Model& model) {
     return asked;
 }
 
+/// What the lengths assume, behind the notes of the reader.
+std::vector<Note> notes_of(const Model& model, const report::SizeQuestion& asked) {
+    std::vector<Note> notes = model.notes;
+    const report::SizePoint& last = asked.points.back();
+    bool crosses = false;
+    for (const LayerForm& form : model.spec.forms) {
+        crosses = crosses || form.retention.source == Source::encoder;
+    }
+    if (crosses && last.lengths.encoder.value == 0) {
+        notes.push_back({Origin::assumed, "--encoder-tokens", "0, so cross attention holds nothing here"});
+    }
+    const u64 context = model.read.max_context;
+    if (context != 0 && last.tokens > context) {
+        notes.push_back({Origin::assumed, "--tokens",
+                         fmt::format("{} is beyond the model's context of {}", report::grouped(last.tokens),
+                                     report::grouped(context))});
+    }
+    return notes;
+}
+
 void print_screen(const SizeOptions& options, const Model& model, const report::SizeQuestion& asked,
-                  const report::SizeAnswer& size, Session& session) {
+                  const report::SizeAnswer& size, const std::vector<Note>& notes, Session& session) {
     const report::Unit unit = options.output.unit_for(size.points.back().total);
     std::string out = heading(model, report::sharding_words(asked), session);
     out += report::SizeScreen{model.spec, asked, size, unit}.table();
@@ -46,17 +66,23 @@ void print_screen(const SizeOptions& options, const Model& model, const report::
     if (options.explain) {
         out += '\n' + paragraphs(report::arithmetic_text(model.spec, asked, size));
     }
+    out += notes_text(notes, options.explain, session);
     if (const auto verdict = report::textbook_verdict(model.read, model.spec, size)) {
-        out += session.warning(paragraph(report::text_of(*verdict, size.points.back().point.tokens))) + '\n';
+        const u64 tokens = size.points.back().point.tokens;
+        out += session.warning(paragraph(report::text_of(*verdict, tokens))) + '\n';
     }
-    session.print(out + notes_text(model.notes, options.explain, session));
+    session.print(out);
 }
 
 void run(const SizeOptions& options, Session& session) {
     options.output.begin(session);
     const Model model = load(options.model);
+    if (options.per_layer && model.spec.all_layers() > 65536) {
+        stop(Exit::usage, "--per-layer: at most 65,536 layers are listed");
+    }
     const report::SizeQuestion asked = question(options, model);
     const report::SizeAnswer size = value_of(report::answer(model.spec, asked), model.label);
+    const std::vector<Note> notes = notes_of(model, asked);
     if (options.output.csv) {
         return session.print(report::size_csv(size));
     }
@@ -64,17 +90,17 @@ void run(const SizeOptions& options, Session& session) {
         const report::SizeHeading heading{.model = model.read.name.empty() ? model.label : model.read.name,
                                           .spec = spec_line(model.spec, model.read.shared),
                                           .kv_cache_dtype = model.dtype};
-        return session.print(report::size_json(heading, model.spec, model.read, asked, size, model.notes,
+        return session.print(report::size_json(heading, model.spec, model.read, asked, size, notes,
                                                options.per_layer));
     }
-    print_screen(options, model, asked, size, session);
+    print_screen(options, model, asked, size, notes, session);
 }
 
 }  // namespace
 
 void add_size(CLI::App& app, Session& session) {
     const auto options = std::make_shared<SizeOptions>();
-    CLI::App* verb = app.add_subcommand("size", "Bytes a cache holds: a token, each rank, in all");
+    CLI::App* verb = app.add_subcommand("size", "Bytes a cache holds: a token, rank, in all");
     options->model.add_to(*verb);
     options->lengths.add_to(*verb);
     options->sharding.add_to(*verb);

@@ -104,6 +104,16 @@ json size_json(const std::string& arguments) {
     return read;
 }
 
+/// Columns of the longest line.
+std::size_t widest(const std::string& text) {
+    std::istringstream lines{text};
+    std::size_t most = 0;
+    for (std::string line; std::getline(lines, line);) {
+        most = std::max(most, line.size());
+    }
+    return most;
+}
+
 }  // namespace
 
 /// Only a build without examples has no program to run.
@@ -145,6 +155,7 @@ TEST_CASE("every verb has a help with an example, and every line of help fits 80
         CHECK(own.err.empty());
         CHECK(own.out.find("Example") != std::string::npos);
         CHECK(own.out.find("  kvcap " + verb) != std::string::npos);
+        CHECK(widest(own.out) <= 80);
         ++verbs;
     }
     CHECK(verbs >= 3);
@@ -246,6 +257,8 @@ TEST_CASE("exit codes: 2 usage, 3 bad input, 4 unknown architecture; nothing on 
     fails("size -", 3, "", "printf '{' |");
     fails("size -", 4, "martian", "printf '{\"model_type\": \"martian\"}' |");
     fails("models nosuchmodel", 3, "no card");
+    fails("size '70000*none + gqa(8,128)'", 3, "layers below 65,536");
+    fails("size 'gqa(8,128) + 70000*none' --per-layer", 2, "--per-layer");
 }
 
 TEST_CASE("models from stdin, files and folders are the same model") {
@@ -276,7 +289,23 @@ TEST_CASE("models lists, searches and names what it shows") {
     const json shown = json::parse(kvcap("show gemma-3-27b --json").out);
     CHECK(shown["spec"] ==
           "10*(5*window(1024, gqa(16,128)) + gqa(16,128)) + 2*window(1024, gqa(16,128)) + heads(32)");
-    CHECK(kvcap("show gemma-3-27b").out.find("windows at full length") != std::string::npos);
+    CHECK(kvcap("show gemma-3-27b").out.find("5.33x too much at 32,768 tokens") != std::string::npos);
+}
+
+TEST_CASE("screens fit 80 columns, whatever the model") {
+    NEEDS_PROGRAM()
+    for (const json& model : json::parse(kvcap("models --json").out)["models"]) {
+        const std::string name = model["name"];
+        if (name.size() % 7 != 0) {  // every seventh length: a fair sample of families in a second
+            continue;
+        }
+        const Ran ran = kvcap("size " + name + " --tokens 8k,32k,max --tp 1 --batch 3 --explain");
+        CAPTURE(name, ran.err, ran.out);
+        CHECK((ran.code == 0 || ran.err.find("does not say how long") != std::string::npos));
+        CHECK(widest(ran.out) <= 80);
+    }
+    CHECK(kvcap("size llama-3.2-11b-vision").out.find("cross attention holds nothing") != std::string::npos);
+    CHECK(kvcap("size whisper-large-v3 --tokens 1k").out.find("beyond the model's context") != std::string::npos);
 }
 
 TEST_CASE("a reader that leaves early is no error") {
