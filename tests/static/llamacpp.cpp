@@ -160,6 +160,18 @@ static_assert(fitted_context({4096, 1000}, {32'768, 8000}, 5000, 0, 1) == 20'480
 static_assert(fitted_context({4096, 1000}, {32'768, 8000}, 9000, 1000, 1) == 32'768);
 static_assert(fitted_context({4096, 1000}, {32'768, 8000}, 900, 0, 4) == 4096);
 
+// Devices: what fits at the answer does not fit one step further.
+constexpr u64 block_weights[32]{} ;
+constexpr BlockWeights no_weights{.blocks = block_weights, .count = 32, .input = 0, .output = 0, .tied = true};
+constexpr Devices one_gpu{.count = 1, .gpu_layers = 99, .share = {1}};
+constexpr DeviceMemory two_gib{.available = {u64{2} << 30}, .compute = {u64{1} << 29}};
+constexpr u32 longest_c = largest_context(llama, {}, one_gpu, no_weights, two_gib, 131'072).value();
+static_assert(longest_c == 12'288);  // 1.5 GiB at 128 KiB a token
+static_assert(lacking_device(llama, {.n_ctx = longest_c}, one_gpu, no_weights, two_gib).value() == 1);
+static_assert(lacking_device(llama, {.n_ctx = longest_c + 256}, one_gpu, no_weights, two_gib).value() == 0);
+static_assert(most_offloaded(llama, {.n_ctx = 16'384}, one_gpu, no_weights, two_gib).value() == 25);  // 24 blocks, output
+static_assert(most_offloaded(llama, {.n_ctx = longest_c}, one_gpu, no_weights, two_gib).value() == 33);
+
 // printf's rounding: ties to even.
 static_assert(exact_mib((u64{5} << 20) + (u64{5} << 17)).hundredths == 562);
 static_assert(exact_mib((u64{1} << 20) + (u64{3} << 17)).hundredths == 138);

@@ -9,6 +9,7 @@
 #include <kvcap/engine/llamacpp/from_spec.hpp>
 #include <kvcap/engine/llamacpp/layout.hpp>
 #include <kvcap/engine/llamacpp/log.hpp>
+#include <kvcap/engine/llamacpp/offload.hpp>
 #include <kvcap/engine/llamacpp/options.hpp>
 #include <kvcap/engine/llamacpp/refusal.hpp>
 #include <kvcap/engine/llamacpp/rows.hpp>

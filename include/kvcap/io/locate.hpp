@@ -105,14 +105,53 @@ inline Diagnosed<ReadModel> read_gguf_file(const std::filesystem::path& path) {
     return model;
 }
 
-/// A file: GGUF by its first bytes, else a config.json.
-inline Diagnosed<ReadModel> read_model_file(const std::filesystem::path& path) {
+inline bool is_gguf_file(const std::filesystem::path& path) {
     char magic[4]{};
     std::error_code wrong;
     if (std::filesystem::is_regular_file(path, wrong)) {
         std::ifstream{path, std::ios::binary}.read(magic, 4);
     }
-    return std::string_view{magic, 4} == "GGUF" ? read_gguf_file(path) : read_config_file(path);
+    return std::string_view{magic, 4} == "GGUF";
+}
+
+/// A file: GGUF by its first bytes, else a config.json.
+inline Diagnosed<ReadModel> read_model_file(const std::filesystem::path& path) {
+    return is_gguf_file(path) ? read_gguf_file(path) : read_config_file(path);
+}
+
+/// GGUF models in a folder: later parts and projectors (mmproj) are none. path: one of them.
+struct GgufFolder {
+    std::filesystem::path path;
+    u32 models = 0;
+};
+
+inline GgufFolder gguf_models_in(const std::filesystem::path& folder) {
+    GgufFolder found;
+    std::error_code wrong;
+    for (std::filesystem::directory_iterator entry{folder, wrong}, end; !wrong && entry != end; entry.increment(wrong)) {
+        const std::string name = entry->path().filename().string();
+        const bool later_part = name.find("-of-") != std::string::npos && name.find("-00001-of-") == std::string::npos;
+        if (entry->path().extension() == ".gguf" && !later_part && !begins_with(lower_case(name), "mmproj")) {
+            found.path = entry->path();
+            ++found.models;
+        }
+    }
+    return found;
+}
+
+/// The GGUF file that a MODEL argument means (file, folder, ollama:NAME); empty when it means something else.
+inline std::filesystem::path gguf_path(const std::string& name) {
+    std::error_code wrong;
+    if (begins_with(name, "ollama:")) {
+        const auto blob = ollama_blob(name.substr(7));
+        return blob ? *blob : std::filesystem::path{};
+    }
+    if (!std::filesystem::is_directory(name, wrong)) {
+        return is_gguf_file(name) ? std::filesystem::path{name} : std::filesystem::path{};
+    }
+    const GgufFolder found = gguf_models_in(name);
+    const bool config = std::filesystem::exists(std::filesystem::path{name} / "config.json", wrong);
+    return !config && found.models == 1 ? found.path : std::filesystem::path{};
 }
 
 /// ModelOpt keeps its hint beside the config: quantization.kv_cache_quant_algo in hf_quant_config.json.
@@ -140,20 +179,11 @@ inline Diagnosed<ReadModel> read_model_folder(const std::filesystem::path& folde
         add_side_hint(read, folder);
         return read;
     }
-    std::filesystem::path only;
-    bool several = false;
-    for (std::filesystem::directory_iterator entry{folder, wrong}, end; !wrong && entry != end; entry.increment(wrong)) {
-        const std::string name = entry->path().filename().string();
-        const bool later_part = name.find("-of-") != std::string::npos && name.find("-00001-of-") == std::string::npos;
-        const bool projector = begins_with(lower_case(name), "mmproj");
-        if (entry->path().extension() == ".gguf" && !later_part && !projector) {
-            several = several || !only.empty();
-            only = entry->path();
-        }
+    const GgufFolder found = gguf_models_in(folder);
+    if (found.models == 1) {
+        return read_gguf_file(found.path);
     }
-    if (!only.empty() && !several) {
-        return read_gguf_file(only);
-    }
+    const bool several = found.models > 1;
     return Problem{Trouble::unreadable, folder.string(), several ? "several GGUF files" : "a folder without config.json",
                    several ? "one of them by name" : "a model's folder", {}};
 }

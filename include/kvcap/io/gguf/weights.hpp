@@ -16,8 +16,10 @@ struct TypeWeight {
     friend bool operator==(const TypeWeight&, const TypeWeight&) = default;
 };
 
-/// blocks: bytes of `blk.N.*`. input: the token embedding (llama.cpp keeps it on the CPU). output: the rest.
+/// blocks: bytes of `blk.N.*`. input: the token embedding (llama.cpp keeps it on the CPU). output: the rest. tied: no
+/// output matrix of its own.
 struct Weights {
+    bool tied = true;
     u64 bytes = 0;
     u64 elements = 0;
     u64 input = 0;
@@ -86,6 +88,7 @@ inline std::optional<Problem> add_weights(Weights& sum, const Header& header) {
             return own.error;
         }
         const std::optional<u64> block = block_of(tensor.name);
+        sum.tied = sum.tied && tensor.name != "output.weight";
         if (block && *block >= most_weight_blocks) {
             return Problem{.trouble = Trouble::invalid, .where = "tensor " + printable(tensor.name),
                            .found = "a block beyond all models", .wanted = "below 4096", .hint = {}};
