@@ -106,6 +106,14 @@ private:
         if (word.empty()) {
             return at;
         }
+        if (++specials_ > limits_.values) {
+            problem_ = Problem{Trouble::unreadable, byte_place(text_, at), "more than " + std::to_string(limits_.values) +
+                               " numbers that are none", "a model's configuration", {}};
+            return at;
+        }
+        if (specials_ == 1) {
+            filtered_.reserve(text_.size() + 4096);
+        }
         filtered_ += text_.substr(copied_, at - copied_);
         ((filtered_ += '"') += word) += '"';
         copied_ = at + word.size();
@@ -117,6 +125,7 @@ private:
     std::optional<Problem> problem_{};
     std::string filtered_{};
     std::size_t copied_ = 0;
+    u32 specials_ = 0;
     u32 depth_ = 0;
 };
 
