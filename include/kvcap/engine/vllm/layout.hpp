@@ -68,8 +68,9 @@ constexpr Result<Packing> packing_of(const LayerForm& form, KvDtype dtype, const
     if (facts.cell != 0) {
         return Packing{1, facts.cell};
     }
-    return form.kind == Kind::index ? Result<Packing>{Packing{1, index_cell(width_of(form))}}
-                                    : pack_latent(dtype, width_of(form), plain);
+    const bool fp8_keys = form.kind == Kind::index && !facts.own_format;
+    return fp8_keys ? Result<Packing>{Packing{1, index_cell(width_of(form))}}
+                    : pack_latent(dtype, width_of(form), plain);
 }
 
 constexpr u64 block_of(const LayerForm& form, const Spec& spec, const FormFacts& facts, const Making& with) noexcept {
