@@ -35,14 +35,31 @@ Row row_of(const Card& card) {
     return row;
 }
 
+/// The kinds in at most `most` columns.
+std::string shortened(std::string kinds, std::size_t most) {
+    if (kinds.size() > most) {
+        kinds = kinds.substr(0, most - 3) + "...";
+    }
+    return kinds;
+}
+
 std::string screen(const std::vector<Row>& rows) {
-    report::Table table{
-        {report::Align::left, report::Align::right, report::Align::left, report::Align::right}};
+    std::size_t names = 5;
+    std::size_t rates = 9;
+    for (const Row& row : rows) {
+        names = std::max(names, row.card->name.size());
+        rates = std::max(rates, report::exact(row.per_token).size());
+    }
+    const std::size_t others = 2 + names + 2 + 6 + 2 + 2 + rates;
+    const std::size_t kinds = others + 12 > 80 ? 12 : 80 - others;
+    using report::Align;
+    report::Table table{{Align::left, Align::right, Align::left, Align::right}};
     table.row({"model", "layers", "kinds", "per token"});
     for (const Row& row : rows) {
         const bool grows = row.per_token.value != 0 || row.state.value == 0;
         table.row({std::string{row.card->name}, report::grouped(row.model.spec.all_layers()),
-                   report::kinds_words(row.model.spec), grows ? report::exact(row.per_token) : "-"});
+                   shortened(report::kinds_words(row.model.spec), kinds),
+                   grows ? report::exact(row.per_token) : "-"});
     }
     return table.text() + report::counted(rows.size(), "model", "models") + '\n';
 }

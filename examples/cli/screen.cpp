@@ -10,21 +10,30 @@ namespace {
 
 constexpr std::size_t columns = 80;
 
-/// Words into lines of at most 80 columns; lines after the first are indented.
-std::string folded(std::string_view text, std::size_t indent, std::string_view seams) {
+/// Text into lines of at most 80 columns, cut behind `seam`, or behind blanks where a piece is longer than a line;
+/// lines after the first are indented.
+std::string folded(std::string_view text, std::string_view seam) {
+    constexpr std::size_t indent = 4;
     std::string out;
     std::string line;
-    while (!text.empty()) {
-        const std::size_t seam = text.find(seams);
-        const std::size_t end = seam == std::string_view::npos ? text.size() : seam + seams.size();
-        const std::string_view piece = text.substr(0, end);
-        const std::size_t needed = line.size() + piece.size() - (end == text.size() ? 0 : 1);
-        if (!line.empty() && line.size() > indent && needed > columns) {
+    const auto add = [&](std::string_view piece) {
+        const std::size_t end = piece.find_last_not_of(' ') + 1;
+        if (line.find_last_not_of(' ') != std::string::npos && line.size() + end > columns) {
             out += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
             line.assign(indent, ' ');
         }
         line += piece;
-        text.remove_prefix(end);
+    };
+    while (!text.empty()) {
+        const std::size_t found = text.find(seam);
+        std::string_view piece = text.substr(0, found == std::string_view::npos ? found : found + seam.size());
+        text.remove_prefix(piece.size());
+        while (piece.size() > columns - indent && piece.find(' ') < piece.size() - 1) {
+            const std::size_t blank = piece.find(' ') + 1;
+            add(piece.substr(0, blank));
+            piece.remove_prefix(blank);
+        }
+        add(piece);
     }
     return out + line;
 }
@@ -70,7 +79,7 @@ std::string heading(const Model& model, std::string_view further, const Session&
     if (!further.empty()) {
         facts += (facts.empty() ? "" : "          ") + std::string{further};
     }
-    std::string line = folded(title + spec, 4, " + ");
+    std::string line = folded(title + spec, " + ");
     const std::size_t last = line.size() - (line.rfind('\n') + 1);
     const bool beside = line.find('\n') == std::string::npos && last + 10 + facts.size() <= columns;
     if (!model.label.empty()) {
@@ -80,7 +89,7 @@ std::string heading(const Model& model, std::string_view further, const Session&
 }
 
 std::string paragraph(std::string_view text) {
-    return folded(text, 4, " ");
+    return folded(text, " ");
 }
 
 std::string paragraphs(std::string_view lines) {

@@ -64,7 +64,7 @@ void run(const ShowOptions& options, Session& session) {
         return session.print(show_json(model, size));
     }
     std::string out = heading(model, {}, session) + facts_text(model);
-    out += '\n' + report::layers_table(model.spec, model.read.shared) + '\n';
+    out += '\n' + paragraphs(report::layers_table(model.spec, model.read.shared)) + '\n';
     out += fmt::format("one more token {}", report::exact(size.per_token));
     out += size.state.value == 0 ? "\n" : fmt::format(", state {}\n", report::exact(size.state));
     out += notes_text(model.notes, true, session);

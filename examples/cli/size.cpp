@@ -61,7 +61,7 @@ void print_screen(const SizeOptions& options, const Model& model, const report::
     std::string out = heading(model, report::sharding_words(asked), session);
     out += report::SizeScreen{model.spec, asked, size, unit}.table();
     if (options.per_layer) {
-        out += '\n' + report::layers_table(model.spec, model.read.shared);
+        out += '\n' + paragraphs(report::layers_table(model.spec, model.read.shared));
     }
     if (options.explain) {
         out += '\n' + paragraphs(report::arithmetic_text(model.spec, asked, size));

@@ -62,36 +62,62 @@ inline std::vector<LayerRun> layer_runs(const ModelSpec& model, const std::vecto
     return runs;
 }
 
-inline std::string run_words(const LayerRun& run) {
-    return run.end - run.begin == 1 ? grouped(run.begin)
-                                    : fmt::format("{}-{}", grouped(run.begin), grouped(run.end - 1));
+/// Layers that keep alike, wherever they are.
+struct LayerClass {
+    LayerRun keeps{};
+    u64 layers = 0;
+    std::string where;  ///< "0-3, 5, 7-9"
+};
+
+inline std::vector<LayerClass> layer_classes(const ModelSpec& model, const std::vector<SharedLayer>& shared) {
+    std::vector<LayerClass> classes;
+    for (const LayerRun& run : layer_runs(model, shared)) {
+        const bool draft = run.begin >= model.layers;
+        auto known = std::find_if(classes.begin(), classes.end(), [&](const LayerClass& c) {
+            return c.keeps.forms == run.forms && c.keeps.shares == run.shares && c.keeps.source == run.source &&
+                   (c.keeps.begin >= model.layers) == draft;
+        });
+        if (known == classes.end()) {
+            known = classes.insert(classes.end(), LayerClass{run, 0, draft ? "draft " : ""});
+        }
+        known->where += known->layers == 0 ? "" : ", ";
+        known->where += grouped(run.begin);
+        known->where += run.end - run.begin == 1 ? "" : "-" + grouped(run.end - 1);
+        known->layers += run.end - run.begin;
+    }
+    return classes;
 }
 
-/// "0-4  K, V 16 x 128, window 1,024   8,192 B": per token, or per sequence for a state, of one layer.
+/// For each sort of layer: how many, what one of them keeps per token (in all, for a state), and which they are.
 inline std::string layers_table(const ModelSpec& model, const std::vector<SharedLayer>& shared) {
     Table table{{Align::right, Align::left, Align::right, Align::left}};
     table.row({"layers", "keeps", "one layer", ""});
-    for (const LayerRun& run : layer_runs(model, shared)) {
-        const std::string range = run_words(run) + (run.begin >= model.layers ? " (draft)" : "");
+    std::string places;
+    const std::vector<LayerClass> classes = layer_classes(model, shared);
+    for (const LayerClass& kind : classes) {
+        const LayerRun& run = kind.keeps;
         if (run.forms.empty()) {
-            table.row({range, run.shares ? fmt::format("nothing: layer {}'s cache", run.source) : "nothing",
-                       "", ""});
+            const std::string source = run.shares ? fmt::format("nothing: reads layer {}", run.source) : "nothing";
+            table.row({grouped(kind.layers), source, "", ""});
         }
         bool first = true;
         for (const u16 index : run.forms) {
             const LayerForm& form = model.forms[index];
             const bool state = form.retention.keep == Keep::last || form.retention.keep == Keep::once;
-            const Result<BytesPerSlot> slot = bytes_per_slot(form);
             const u32 stride = form.retention.stride;
+            const Result<BytesPerSlot> slot = bytes_per_slot(form);
             const std::string per = state         ? "in all"
                                     : stride == 1 ? "per token"
                                                   : fmt::format("per {} tokens", stride);
-            table.row(
-                {first ? range : "", label_of(form), slot ? exact({slot->value}) : "not storable", per});
+            table.row({first ? grouped(kind.layers) : "", short_label_of(form),
+                       slot ? exact({slot->value}) : "not storable", per});
             first = false;
         }
+        places += fmt::format("  {}: layers {}\n", run.forms.empty() ? run.shares ? "shared" : "nothing"
+                                                                     : short_label_of(model.forms[run.forms[0]]),
+                              kind.where);
     }
-    return table.text();
+    return table.text() + (classes.size() > 1 ? places : "");
 }
 
 /// "10 full + 52 sliding", in the order of first use; layers without a cache count as none.
