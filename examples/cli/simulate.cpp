@@ -275,13 +275,26 @@ std::string json_of(const SimulateOptions& options, const Simulation& run, const
     return json.end().end().text();
 }
 
+/// Lines go on to the largest store of all, since a larger store holds what a smaller one does; replays end where they do.
 std::string svg_of(const std::vector<CurveAnswer>& answers) {
-    report::Plot plot{"Hit tokens against the size of the store", {"bytes stored", true, 2, report::binary_bytes},
+    const bool one_policy = std::all_of(answers.begin(), answers.end(), [&](const CurveAnswer& a) {
+        return a.policy == "pages" || a.policy == answers.back().policy;
+    });
+    const std::string policy = one_policy && answers.back().policy != "pages" ? " (" + answers.back().policy + ")" : "";
+    report::Plot plot{"Hit tokens against the size of the store" + policy, {"bytes stored", true, 2, report::binary_bytes},
                       {"hit tokens, % of all prompt tokens", false, 10, report::plain_number}};
+    double most = 0;
     for (const CurveAnswer& answer : answers) {
-        report::Series series{answer.policy == "pages" ? answer.model : answer.model + ", " + answer.policy, {}};
+        most = answer.line.empty() ? most : std::max(most, answer.line.back().first);
+    }
+    for (const CurveAnswer& answer : answers) {
+        const std::string name = answer.model.substr(0, answer.model.size() > 26 ? 24 : 26);
+        report::Series series{answer.policy == "pages" || one_policy ? name : name + ", " + answer.policy, {}};
         for (const auto& [bytes, hit] : answer.line) {
             series.points.emplace_back(bytes, 100 * hit);
+        }
+        if (answer.exact && !answer.line.empty()) {
+            series.points.emplace_back(most, 100 * answer.reachable);
         }
         plot.add(std::move(series));
     }

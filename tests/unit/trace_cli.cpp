@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// `kvcap simulate` and `kvcap identity` as a script sees them.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+struct Ran {
+    int code = -1;
+    std::string out;
+    std::string err;
+};
+
+std::string text_of(const fs::path& path) {
+    std::ifstream file{path, std::ios::binary};
+    return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+/// A folder of its own that goes away.
+struct Folder {
+    fs::path path = fs::temp_directory_path() / ("kvcap-store-" + std::to_string(::getpid()));
+    Folder() { fs::create_directories(path); }
+    ~Folder() { fs::remove_all(path); }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    std::string file(const std::string& name, const std::string& text) const {
+        std::ofstream{path / name, std::ios::binary} << text;
+        return (path / name).string();
+    }
+    Ran kvcap(const std::string& arguments) const {
+        const std::string command = std::string{"'"} + std::getenv("KVCAP_CLI") + "' " + arguments + " >" +
+                                    (path / "out").string() + " 2>" + (path / "err").string();
+        const int status = std::system(command.c_str());
+        return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(path / "out"), text_of(path / "err")};
+    }
+};
+
+bool built() {
+    if (std::getenv("KVCAP_CLI") == nullptr) {
+        WARN("KVCAP_CLI is not set: the program is not built here");
+        return false;
+    }
+    return true;
+}
+
+/// Two conversations over one shared block of 512 tokens; the first is continued once.
+const std::string trace =
+    "{\"timestamp\": 0, \"input_length\": 1100, \"output_length\": 1, \"hash_ids\": [0, 1, 2]}\n"
+    "{\"timestamp\": 1, \"input_length\": 1100, \"output_length\": 1, \"hash_ids\": [0, 3, 4]}\n"
+    "{\"timestamp\": 2, \"input_length\": 1600, \"output_length\": 1, \"hash_ids\": [0, 1, 5, 6]}\n";
+
+const std::string identity = R"x({"model":"m","weights_revision":"1","tokenizer_revision":"1","engine":null,"backend":null,
+"layout":"KV_MLA_FMT","kv_dtype":"fp8_e4m3","quant_scheme":null,"scale_granularity":null,"scales_revision":null,
+"index_key_format":null,"conv_dtype":null,"state_dtype":null,"state_layout":null,"rope":null,"cache_role":"target",
+"token_drop_algorithm":null,"token_drop_policy":null,"compression":null,"hash_algorithm":"sha256_cbor","hash_seed":"0",
+"writer":null,"group_kind":"latent","chunk_tokens":256,"page_tokens":64,"kernel_block_tokens":64,"entry_alignment":1,
+"page_padding":0,"tp":8,"tp_rank":3,"pp":1,"pp_rank":0,"pcp":1,"pcp_rank":0,"dcp":1,"dcp_rank":0,"cp_interleave":1,
+"group":0,"caches":"61*mla(512,64)","content":{"parent":null,"tokens":[1,2,3,4],"adapter":"sql","adapter_version":"1",
+"salt":null,"user_key":null,"embeddings":null}})x";
+
+}  // namespace
+
+TEST_CASE("simulate answers with exact curves, tiers and a picture") {
+    if (!built()) {
+        return;
+    }
+    const Folder folder;
+    const std::string path = folder.file("t.jsonl", trace);
+    const std::string svg = (folder.path / "hits.svg").string();
+    const Ran ran = folder.kvcap("simulate " + path + " -m '1*gqa(1,128)' -m '1*gqa(1,128) + 1*window(513,gqa(1,128))'"
+                                 " --at 256KiB,512KiB,1MiB,1GiB --tier dram=512KiB@1GB --tier disk=1GiB --json --svg " + svg);
+    REQUIRE(ran.err == "");
+    REQUIRE(ran.code == 0);
+    const json got = json::parse(ran.out);
+    CHECK(got["schema"] == "kvcap.simulate/1");
+    CHECK(got["trace"]["prompt_tokens"] == 3800);
+    CHECK(got["trace"]["distinct_blocks"] == 7);
+    // One block takes 512 x 2 x 128 x 2 bytes. The second request hits the root, the third the root and block 1.
+    const json& pages = got["curves"][0];
+    CHECK(pages["object_bytes"]["page"] == 262144);
+    CHECK(pages["policy"] == "pages");
+    CHECK(pages["reachable_tokens"] == 512 + 1024);
+    CHECK(pages["bytes_for_50"] == 262144);
+    CHECK(pages["bytes_for_99"] == 3 * 262144);
+    CHECK(pages["points"][0]["hit_ratio"] == Approx(1024.0 / 3800).margin(1e-6));
+    CHECK(pages["points"][2]["hit_ratio"] == Approx(1536.0 / 3800).margin(1e-6));
+    CHECK(pages["tiers"][0]["hit_tokens"] == 1024);
+    CHECK(pages["tiers"][1]["hit_tokens"] == 512);
+    const json& window = got["curves"][1];
+    CHECK(window["object_bytes"]["window_blocks"][0]["needed"] == 1);
+    CHECK(window["policy"] == "junction+end");
+    CHECK(window["reachable_tokens"] == 1024);
+    CHECK(text_of(svg).find("<svg") == 0);
+    const Ran like = folder.kvcap("simulate " + path + " -m '1*gqa(1,128) + 1*window(513,gqa(1,128))' --engine-like --at 1GiB");
+    CHECK(like.code == 0);
+    CHECK(like.out.find("26.95%") != std::string::npos);
+    CHECK(like.out.find("replays of single capacities") != std::string::npos);
+}
+
+TEST_CASE("simulate refuses what it cannot answer") {
+    if (!built()) {
+        return;
+    }
+    const Folder folder;
+    const std::string path = folder.file("t.jsonl", trace);
+    CHECK(folder.kvcap("simulate /nonexistent -m llama-3.1-8b").code == 3);
+    CHECK(folder.kvcap("simulate " + folder.file("bad.jsonl", trace + "{}") + " -m llama-3.1-8b").err.find("line 4") !=
+          std::string::npos);
+    CHECK(folder.kvcap("simulate " + path + " -m '1*gqa(1,128)' --policy jnction").code == 2);
+    CHECK(folder.kvcap("simulate " + path + " -m '1*gqa(1,128)' --policy window").code == 2);
+    CHECK(folder.kvcap("simulate " + path + " -m '1*gqa(1,128)' --tier dram").code == 2);
+    CHECK(folder.kvcap("simulate " + path + " -m '1*gqa(1,128)' --tail round").err.find("none of floor, ceil") !=
+          std::string::npos);
+    CHECK(folder.kvcap("simulate " + path).code == 2);
+    // Ids that follow two different blocks are no prefix hashes: single capacities, as a list.
+    const std::string loose = folder.file("loose.jsonl", trace +
+        "{\"timestamp\": 3, \"input_length\": 1024, \"output_length\": 1, \"hash_ids\": [9, 1]}\n");
+    const Ran ran = folder.kvcap("simulate " + loose + " -m '1*gqa(1,128)' --json");
+    CHECK(ran.code == 0);
+    CHECK(json::parse(ran.out)["trace"]["prefix_forest"] == false);
+    CHECK(json::parse(ran.out)["curves"][0]["exact"] == false);
+}
+
+TEST_CASE("identity: digest, difference, key, and what is left out") {
+    if (!built()) {
+        return;
+    }
+    const Folder folder;
+    const std::string a = folder.file("a.json", identity);
+    std::string other = identity;
+    other.replace(other.find("fp8_e4m3"), 8, "fp8_e5m2");
+    const std::string b = folder.file("b.json", other);
+    const json whole = json::parse(folder.kvcap("identity " + a + " --json").out);
+    CHECK(whole["complete"] == true);
+    CHECK(whole["sha256"].get<std::string>().size() == 64);
+    CHECK(whole["sha256"] != json::parse(folder.kvcap("identity " + b + " --json").out)["sha256"]);
+    CHECK(whole["chunk_sha256"] != json::parse(folder.kvcap("identity " + b + " --json").out)["chunk_sha256"]);
+    const Ran differ = folder.kvcap("identity diff " + a + ' ' + b + " --json");
+    CHECK(differ.code == 1);
+    const json found = json::parse(differ.out);
+    CHECK(found["exchangeable"] == false);
+    REQUIRE(found["differences"].size() == 1);
+    CHECK(found["differences"][0]["field"] == "kv_dtype");
+    CHECK(found["collide_under"].dump().find("mooncake") != std::string::npos);
+    CHECK(folder.kvcap("identity diff " + a + ' ' + a).code == 0);
+    // sha256 over the CBOR of [digest of "0", [1, 2, 3, 4], ["sql"]], from an independent program.
+    const std::string hash = "f374114a258409ac3ddea812e4d896becd135086cb09a9009806590b5758dc84";
+    CHECK(folder.kvcap("identity " + a + " --as vllm").out == hash + "\n");
+    CHECK(folder.kvcap("identity " + a + " --as lmcache").out == "m@8@3@" + hash + "@uint8\n");
+    CHECK(folder.kvcap("identity " + a + " --as mooncake --prefix p").out ==
+          "p@m@tp_rank:3@pcp0@dcp0@pp_rank:0@group:0@" + hash + "\n");
+    CHECK(folder.kvcap("identity " + a + " --as llm-d").out == "16866328065299863580\n");
+    CHECK(folder.kvcap("identity --missing ucm").out.find("kv_dtype") != std::string::npos);
+    const Ran partial = folder.kvcap("identity '61*mla(512,64)'");
+    CHECK(partial.code == 2);
+    CHECK(partial.out.find("weights_revision") != std::string::npos);
+    CHECK(folder.kvcap("identity " + a + " --set modle=x").err.find("did you mean model?") != std::string::npos);
+    CHECK(folder.kvcap("identity " + a + " --set rope").code == 2);
+    CHECK(folder.kvcap("identity " + a + " --as nothing").code == 2);
+    CHECK(folder.kvcap("identity diff " + a).code == 2);
+}
