@@ -43,13 +43,13 @@ constexpr Options with_form_facts(const ModelSpec& model, Options options) noexc
     }
     const bool v4 = has_kind(model, Kind::compressor);
     const bool latents = has_kind(model, Kind::latent);
-    if (!v4 && latents == has_kind(model, Kind::index)) {
+    if (!v4 && !has_kind(model, Kind::index)) {
         return options;
     }
     for (const LayerForm& form : model.forms) {
-        const FormFacts facts = v4 ? v4_facts(form, options)
-                                   : FormFacts{.own_format = form.kind == Kind::index && !latents};
-        static_cast<void>(options.facts.push(facts));
+        const FormFacts sparse{.tag = form.kind == Kind::latent ? 1u : 0u,
+                               .own_format = form.kind == Kind::index && !latents};
+        static_cast<void>(options.facts.push(v4 ? v4_facts(form, options) : sparse));
     }
     return options;
 }
@@ -109,11 +109,14 @@ constexpr ClassRules rules_of_class(const char* name) noexcept {
     return {};
 }
 
-/// The options vLLM resolves for this model and class: DeepSeek-V4 stores fp8_ds_mla, fp32 state classes unless the
-/// caller chose, and whether drafts widen convolutions.
+/// The options vLLM resolves for this model and class: DeepSeek-V4, and fp8 latents beside index keys, are stored as
+/// fp8_ds_mla (FlashMLA's sparse kernels); fp32 state classes unless the caller chose; whether drafts widen convolutions.
 constexpr Options for_class(const ModelSpec& model, const char* name, Options options) noexcept {
     const ClassRules rules = rules_of_class(name);
     if (has_kind(model, Kind::compressor) && options.kv_dtype == KvDtype::automatic) {
+        options.kv_dtype = KvDtype::fp8_ds_mla;
+    }
+    if (options.kv_dtype == KvDtype::fp8 && has_kind(model, Kind::latent) && has_kind(model, Kind::index)) {
         options.kv_dtype = KvDtype::fp8_ds_mla;
     }
     if (rules.fp32_state && options.ssm_bytes == 0) {
