@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t columns = 80;
 
-/// Text into lines of at most 80 columns, cut behind `seam`, or behind blanks where a piece is longer than a line;
-/// lines after the first are indented.
+/// Text into lines of at most 80 columns, cut behind `seam`, or behind blanks where a piece is longer than a
+/// line; lines after the first are indented.
 std::string folded(std::string_view text, std::string_view seam) {
     constexpr std::size_t indent = 4;
     std::string out;
@@ -26,7 +26,8 @@ std::string folded(std::string_view text, std::string_view seam) {
     };
     while (!text.empty()) {
         const std::size_t found = text.find(seam);
-        std::string_view piece = text.substr(0, found == std::string_view::npos ? found : found + seam.size());
+        std::string_view piece =
+            text.substr(0, found == std::string_view::npos ? found : found + seam.size());
         text.remove_prefix(piece.size());
         while (piece.size() > columns - indent && piece.find(' ') < piece.size() - 1) {
             const std::size_t blank = piece.find(' ') + 1;

@@ -305,7 +305,8 @@ TEST_CASE("screens fit 80 columns, whatever the model") {
         CHECK(widest(ran.out) <= 80);
     }
     CHECK(kvcap("size llama-3.2-11b-vision").out.find("cross attention holds nothing") != std::string::npos);
-    CHECK(kvcap("size whisper-large-v3 --tokens 1k").out.find("beyond the model's context") != std::string::npos);
+    CHECK(kvcap("size whisper-large-v3 --tokens 1k").out.find("beyond the model's context") !=
+          std::string::npos);
 }
 
 TEST_CASE("a reader that leaves early is no error") {

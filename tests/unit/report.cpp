@@ -114,6 +114,15 @@ TEST_CASE("caches by name") {
     CHECK(label_of(model_of("gqa(4,192,128)").spec.forms[0]) == "K 4 x 192 + V 4 x 128");
     CHECK(short_label_of(model_of("gdn(16,128,32,128)").spec.forms[0]) ==
           "gated_delta 32 x 128 x 128 + conv");
+    const ReadModel shared = model_of("2*(3*window(9, gqa(8,128)) + gqa(8,128)) + 3*share(3) + none");
+    const std::vector<LayerClass> classes = layer_classes(shared.spec, shared.shared);
+    REQUIRE(classes.size() == 4);
+    CHECK(classes[0].where == "0-2, 4-6");
+    CHECK(classes[1].where == "3, 7");
+    CHECK(classes[1].layers == 2);
+    CHECK(classes[2].keeps.source == 3);
+    CHECK(classes[2].where == "8-10");
+    CHECK(classes[3].where == "11");
     CHECK(kinds_words(model_of("2*gqa(8,128) + 3*window(9, gqa(8,128)) + none").spec) ==
           "2 full + 3 sliding + 1 none");
 }
@@ -229,4 +238,10 @@ TEST_CASE("the textbook's mistake is named") {
           std::string::npos);
     CHECK(verdict_of("61*fp8(mla(512,64))", v3).find("874,496 B per token, 24.9x") != std::string::npos);
     CHECK(verdict_of("61*mla(512,64)", {}).empty());
+    ReadModel few = model_of("32*gqa(8,128)");
+    const SizeAnswer copied = answer(few.spec, question(1000, {.tp = 16})).value();
+    CHECK(text_of(*textbook_verdict(few, few.spec, copied), 1000) ==
+          "textbook formula: 131,072 B per token, the same here, but ranks store each byte 2.00x (heads are "
+          "fewer "
+          "than ranks)");
 }

@@ -74,8 +74,8 @@ inline std::vector<LayerClass> layer_classes(const ModelSpec& model, const std::
     for (const LayerRun& run : layer_runs(model, shared)) {
         const bool draft = run.begin >= model.layers;
         auto known = std::find_if(classes.begin(), classes.end(), [&](const LayerClass& c) {
-            return c.keeps.forms == run.forms && c.keeps.shares == run.shares && c.keeps.source == run.source &&
-                   (c.keeps.begin >= model.layers) == draft;
+            return c.keeps.forms == run.forms && c.keeps.shares == run.shares &&
+                   c.keeps.source == run.source && (c.keeps.begin >= model.layers) == draft;
         });
         if (known == classes.end()) {
             known = classes.insert(classes.end(), LayerClass{run, 0, draft ? "draft " : ""});
@@ -88,7 +88,8 @@ inline std::vector<LayerClass> layer_classes(const ModelSpec& model, const std::
     return classes;
 }
 
-/// For each sort of layer: how many, what one of them keeps per token (in all, for a state), and which they are.
+/// For each sort of layer: how many, what one of them keeps per token (in all, for a state), and which they
+/// are.
 inline std::string layers_table(const ModelSpec& model, const std::vector<SharedLayer>& shared) {
     Table table{{Align::right, Align::left, Align::right, Align::left}};
     table.row({"layers", "keeps", "one layer", ""});
@@ -97,7 +98,8 @@ inline std::string layers_table(const ModelSpec& model, const std::vector<Shared
     for (const LayerClass& kind : classes) {
         const LayerRun& run = kind.keeps;
         if (run.forms.empty()) {
-            const std::string source = run.shares ? fmt::format("nothing: reads layer {}", run.source) : "nothing";
+            const std::string source =
+                run.shares ? fmt::format("nothing: reads layer {}", run.source) : "nothing";
             table.row({grouped(kind.layers), source, "", ""});
         }
         bool first = true;
@@ -113,9 +115,10 @@ inline std::string layers_table(const ModelSpec& model, const std::vector<Shared
                        slot ? exact({slot->value}) : "not storable", per});
             first = false;
         }
-        places += fmt::format("  {}: layers {}\n", run.forms.empty() ? run.shares ? "shared" : "nothing"
-                                                                     : short_label_of(model.forms[run.forms[0]]),
-                              kind.where);
+        places += fmt::format(
+            "  {}: layers {}\n",
+            run.forms.empty() ? run.shares ? "shared" : "nothing" : short_label_of(model.forms[run.forms[0]]),
+            kind.where);
     }
     return table.text() + (classes.size() > 1 ? places : "");
 }

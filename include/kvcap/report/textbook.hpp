@@ -11,10 +11,11 @@
 
 namespace kvcap::inline v1::report {
 
-/// times: textbook / held at the point, 0 when nothing is held.
+/// times: textbook / held at the point, 0 when nothing is held. copies: stored on all ranks / unique.
 struct TextbookVerdict {
     Bytes per_token{};
     double times = 0;
+    double copies = 1;
     bool depends_on_length = false;
     std::string mistake;
 };
@@ -136,11 +137,15 @@ inline std::optional<TextbookVerdict> textbook_verdict(const ReadModel& read, co
     if (per_token.value == 0 || tokens == 0 || format.elems == 0) {
         return std::nullopt;
     }
-    TextbookVerdict out{.per_token = per_token, .times = 0, .depends_on_length = false, .mistake = {}};
+    TextbookVerdict out{.per_token = per_token, .times = 0, .copies = 1, .depends_on_length = false,
+                        .mistake = {}};
     const u64 once = size.once.value;
     const u64 held = (last.unique.value - once) / larger(last.point.sequences, 1);
     const Bytes book = textbook_bytes(read.textbook, format, tokens);
     out.times = held == 0 ? 0 : static_cast<double>(book.value) / static_cast<double>(held);
+    if (last.unique.value != 0) {
+        out.copies = static_cast<double>(last.total.value) / static_cast<double>(last.unique.value);
+    }
     out.depends_on_length = Bytes{saturating_product(size.per_token.value, tokens)} != Bytes{held};
     if (book.value != held) {
         out.mistake = costliest_mistake(read, stored, last.point.lengths, book.value > held);
@@ -153,7 +158,11 @@ inline std::string text_of(const TextbookVerdict& verdict, u64 tokens) {
     std::string out = fmt::format("textbook formula: {} per token, ", exact(verdict.per_token));
     const std::string at = verdict.depends_on_length ? fmt::format(" at {} tokens", grouped(tokens)) : "";
     if (verdict.mistake.empty()) {
-        return out + "the same here";
+        return out + (verdict.copies > 1.005
+                          ? fmt::format("the same here, but ranks store each byte {} (heads are "
+                                        "fewer than ranks)",
+                                        factor(verdict.copies))
+                          : "the same here");
     }
     if (verdict.times == 0) {
         return out + fmt::format("for a cache that does not grow ({})", verdict.mistake);
