@@ -75,7 +75,8 @@ TEST_CASE("impossible numbers are refused with pointer, value and what was wante
     CHECK(refused(with("num_key_value_heads", "5")).found == "5 key heads for 32 query heads");
     CHECK(refused(with("hidden_size", "4097")).found == "4097 / 32");
     CHECK(refused(with("num_hidden_layers", "600")).found == "layer 512 as cache 513");
-    CHECK(refused(with("layer_types", "[\"full_attention\"]")).found == "a list of 1");
+    CHECK(refused(with("num_hidden_layers", "2, \"layer_types\": [\"full_attention\"]")).found == "a list of 1");
+    CHECK(read(with("layer_types", "[\"full_attention\"]")).spec.layers == 1);
     CHECK(read(with("num_key_value_heads", "8.0")).spec.forms[0].streams[0].heads == 8);
 }
 

@@ -119,7 +119,8 @@ inline void add_facts(Lowering& in, const Decoder& decoder, JsonValue root) {
 
 /// Context length and what the textbook formula would read, both from optional keys.
 inline void add_extent(Lowering& in, JsonValue block, JsonValue root) {
-    const Keys context{"max_position_embeddings", "max_seq_len", "max_target_positions", "n_positions", "n_ctx",
+    const Keys context{"max_position_embeddings", "max_seq_len", "max_target_positions",
+                       "max_decoder_position_embeddings", "n_positions", "n_ctx",
                        "seq_length", "model_max_length", "max_position_embedding", "max_sequence_length",
                        "context_length"};
     JsonValue given = in.first(context);

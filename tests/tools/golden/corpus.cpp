@@ -4,6 +4,8 @@
 // Not compared: evidence, notes, confidence, fidelity and the textbook (naive) answer.
 #include "corpus_groups.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <kvcap/io/hf.hpp>
 
@@ -117,6 +119,16 @@ void compare_ranks(const ReadModel& model, const Json& want, Report& report) {
     }
 }
 
+/// "fp8" for {"num_bits": 8, "type": "float"}; a word in lower case.
+Json hint_of(const Json& scheme) {
+    if (scheme.is_object()) {
+        return (scheme.value("type", "") == "float" ? "fp" : "int") + std::to_string(scheme.value("num_bits", 0));
+    }
+    std::string word = scheme.is_string() ? scheme.get<std::string>() : std::string{};
+    std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return word;
+}
+
 Json cache_layers(const Json& groups) {
     std::size_t most = 0;
     for (const Json& group : groups) {
@@ -150,7 +162,7 @@ void compare_with_truth(const ReadModel& model, const Json& truth, Report& repor
         } else if (field == "hf_expanded_elements_per_token_per_layer") {
             report.equal(field, want, model.expanded_elements);
         } else if (field == "kv_cache_quantization_hint") {
-            report.equal(field, "fp8", model.kv_dtype_hint);
+            report.equal(field, hint_of(want.value("kv_cache_scheme", Json{})), model.kv_dtype_hint);
         } else if (field != "model" && field != "fidelity" && field != "nesting" && field != "evidence" &&
                    field != "confidence" && field != "notes" && field != "naive_gqa_elements_per_token") {
             report.fail(field, "a known field", want);

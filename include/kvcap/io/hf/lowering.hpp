@@ -148,7 +148,16 @@ public:
     }
 
     // --- what most families have --------------------------------------------------------------------------------------
-    u32 layers() { return size({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, defaults().layers, 1, most_layers); }
+    /// Absent, but kinds are listed: as many as the list has.
+    u32 layers() {
+        const Keys keys{"num_hidden_layers", "n_layer", "n_layers", "num_layers"};
+        const JsonValue list = block_["layer_types"].is_array() ? block_["layer_types"] : block_["layers_block_type"];
+        if (!first(keys).given() && list.is_array() && list.size() > 0) {
+            note(Origin::derived, pointer(keys), std::to_string(list.size()) + " = entries of the list of layer kinds");
+            return static_cast<u32>(smaller(list.size(), most_layers));
+        }
+        return size(keys, defaults().layers, 1, most_layers);
+    }
     u32 width() { return size({"hidden_size", "n_embd", "d_model"}, defaults().width); }
     u32 heads() {
         if (heads_ == 0) {
@@ -208,25 +217,6 @@ public:
         }
         return size(keys, defaults().window);
     }
-    /// Element format of a recurrent state: as the file hints, else `rule` with a note.
-    ElementFormat state_format(ElementFormat rule, std::string_view why) {
-        const Keys keys{"mamba_ssm_cache_dtype", "mamba_ssm_dtype"};
-        const std::string_view hint = first(keys).text();
-        if (hint == "float32" || hint == "fp32") {
-            note(Origin::given, pointer(keys), "recurrent state in float32");
-            return f32;
-        }
-        if (hint == "bfloat16" || hint == "float16") {
-            note(Origin::given, pointer(keys), "recurrent state in " + std::string{hint});
-            return bf16;
-        }
-        note(Origin::assumed, pointer("mamba_ssm_cache_dtype"), std::string{why});
-        return rule;
-    }
-    ElementFormat state_format() {
-        return state_format(bf16, "absent: recurrent state in the model's 16-bit dtype");
-    }
-
     // --- taking caches ------------------------------------------------------------------------------------------------
     void begin(u32 layers, u32 query_heads) {
         model.spec.layers = layers;

@@ -15,7 +15,7 @@ inline void qwen3_next(Lowering& in) {
     const GatedDelta state{.key_heads = in.size({"linear_num_key_heads"}, 16), .key_dim = in.size({"linear_key_head_dim"}, 128),
                            .value_heads = in.size({"linear_num_value_heads"}, 32),
                            .value_dim = in.size({"linear_value_head_dim"}, 128, 1, 65535),
-                           .kernel = conv_kernel(in, {"linear_conv_kernel_dim"}, 4), .state_format = in.state_format()};
+                           .kernel = conv_kernel(in, {"linear_conv_kernel_dim"}, 4), .state_format = state_format(in)};
     in.product(2 * u64{state.key_heads}, state.key_dim, "key heads x width");
     in.product(state.value_heads, state.value_dim, "value heads x width");
     const bool listed = in["layer_types"].given();
@@ -39,7 +39,7 @@ inline void olmo_hybrid(Lowering& in) {
     }
     const u32 value_dim = in["linear_value_head_dim"].given() ? in.size({"linear_value_head_dim"}) : 2 * key_dim;
     const GatedDelta state{.key_heads = key_heads, .key_dim = key_dim, .value_heads = value_heads, .value_dim = value_dim,
-                           .kernel = conv_kernel(in, {"linear_conv_kernel_dim"}, 4), .state_format = in.state_format()};
+                           .kernel = conv_kernel(in, {"linear_conv_kernel_dim"}, 4), .state_format = state_format(in)};
     in.product(2 * u64{key_heads}, key_dim, "key heads x width");
     in.product(value_heads, value_dim, "value heads x width");
     if (value_dim > 65535) {
@@ -124,7 +124,7 @@ inline LayerForms lightning_of(Lowering& in) {
     if (dim > 65535) {
         in.fail(in.pointer("head_dim"), std::to_string(dim), "at most 65535");
     }
-    return lightning(in.heads(), dim, in.state_format(bf16, "absent: lightning state in the model's 16-bit dtype "
+    return lightning(in.heads(), dim, state_format(in, bf16, "absent: lightning state in the model's 16-bit dtype "
                                                             "(some engines keep fp32)")).forms();
 }
 

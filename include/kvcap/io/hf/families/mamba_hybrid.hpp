@@ -37,7 +37,7 @@ inline Mamba2 mamba2_of(Lowering& in, u32 inner) {
     }
     return {.heads = heads, .head_dim = dim, .state_dim = in.size({"mamba_d_state"}, 256),
             .groups = in.size({"mamba_n_groups"}, 1), .kernel = conv_kernel(in, {"mamba_d_conv"}, 4),
-            .state_format = in.state_format()};
+            .state_format = state_format(in)};
 }
 
 inline u32 mamba_inner(Lowering& in) {
@@ -51,7 +51,7 @@ inline void jamba(Lowering& in) {
     const u32 period = in.size({"attn_layer_period"}, 8);
     const u32 offset = in.size({"attn_layer_offset"}, 4, 0);
     const Mamba1 state{.inner = mamba_inner(in), .state_dim = in.size({"mamba_d_state"}, 16),
-                       .kernel = conv_kernel(in, {"mamba_d_conv"}, 4), .state_format = in.state_format()};
+                       .kernel = conv_kernel(in, {"mamba_d_conv"}, 4), .state_format = state_format(in)};
     const std::vector<Mixer> kinds = mixers(in, layers, [&](u32 i) {
         return i % period == offset ? Mixer::full : Mixer::mamba;
     });
@@ -137,7 +137,7 @@ inline void zamba(Lowering& in) {
         in.fail(in.pointer("n_mamba_heads"), std::to_string(rows) + " rows a head", "at most 65535");
     }
     const Stream conv = conv_of(inner, conv_kernel(in, {"mamba_d_conv"}, 4), bf16);
-    const Stream state = matrix_state(heads, rows, in.size({"mamba_d_state"}, 16), in.state_format());
+    const Stream state = matrix_state(heads, rows, in.size({"mamba_d_state"}, 16), state_format(in));
     put_zamba(in, hybrid, attention.forms(), state_of(Kind::mamba1, conv, state).forms());
 }
 
@@ -161,7 +161,7 @@ inline void zamba2(Lowering& in) {
     const u32 dim = in.quotient(inner, heads, in.pointer("n_mamba_heads"), "mamba width / n_mamba_heads");
     const Mamba2 state{.heads = heads, .head_dim = dim, .state_dim = in.size({"mamba_d_state", "state_size"}, 64),
                        .groups = in.size({"mamba_ngroups"}, 1),
-                       .kernel = conv_kernel(in, {"mamba_d_conv", "conv_dimension"}, 4), .state_format = in.state_format()};
+                       .kernel = conv_kernel(in, {"mamba_d_conv", "conv_dimension"}, 4), .state_format = state_format(in)};
     put_zamba(in, hybrid, attention.forms(), state.forms());
 }
 
@@ -218,7 +218,7 @@ inline void nemotron_h(Lowering& in) {
     const Mamba2 state{.heads = in.size({"mamba_num_heads"}, 128), .head_dim = in.size({"mamba_head_dim"}, 64, 1, 65535),
                        .state_dim = in.size({"ssm_state_size"}, 128), .groups = in.size({"n_groups"}, 8),
                        .kernel = conv_kernel(in, {"conv_kernel"}, 4),
-                       .state_format = in.state_format(f32, "absent: recurrent state in fp32, as vLLM takes it")};
+                       .state_format = state_format(in, f32, "absent: recurrent state in fp32, as vLLM takes it")};
     in.product(state.heads, state.head_dim, "mamba_num_heads x mamba_head_dim");
     in.begin(layers, in.heads());
     for (u32 i = 0; i < layers && !in.failed(); ++i) {
@@ -243,7 +243,7 @@ inline void plamo2(Lowering& in) {
     const LayerForms attention = Gqa{.kv_heads = in.kv_heads(), .head_dim = dim}.forms();
     const Mamba2 state{.heads = in.size({"mamba_num_heads"}, 64), .head_dim = dim,
                        .state_dim = in.size({"mamba_d_state"}, 64), .groups = 0,
-                       .kernel = conv_kernel(in, {"mamba_d_conv"}, 4), .state_format = in.state_format()};
+                       .kernel = conv_kernel(in, {"mamba_d_conv"}, 4), .state_format = state_format(in)};
     in.product(state.heads, dim, "mamba_num_heads x hidden_size_per_head");
     std::vector<Mixer> kinds(layers, Mixer::mamba);
     for (u32 i = 0; i < layers; ++i) {

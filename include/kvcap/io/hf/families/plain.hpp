@@ -136,8 +136,11 @@ inline void nemotron_nas(Lowering& in) {
     });
 }
 
-/// Encoders: nothing is cached, but tensor parallelism still divides the query heads.
+/// Encoders: nothing is cached, but tensor parallelism still divides the query heads. With is_decoder they are decoders.
 inline void encoder_only(Lowering& in) {
+    if (in.flag("is_decoder", false)) {
+        return multi_head(in);
+    }
     in.begin(in.layers(), in.heads());
     in.note(Origin::derived, in.pointer("model_type"), std::string{in.type()} + " is an encoder: it keeps no cache");
 }

@@ -16,6 +16,20 @@ inline void put_state(Lowering& in, const LayerForms& forms) {
     }
 }
 
+/// Element format of a recurrent state: as the file hints, else `rule` with a note.
+inline ElementFormat state_format(Lowering& in, ElementFormat rule = bf16,
+                                  std::string_view why = "absent: recurrent state in the model's 16-bit dtype") {
+    const Keys keys{"mamba_ssm_cache_dtype", "mamba_ssm_dtype"};
+    const std::string_view hint = in.first(keys).text();
+    const bool wide = hint == "float32" || hint == "fp32";
+    if (wide || hint == "bfloat16" || hint == "float16") {
+        in.note(Origin::given, in.pointer(keys), "recurrent state in " + std::string{hint});
+        return wide ? f32 : bf16;
+    }
+    in.note(Origin::assumed, in.pointer(keys), std::string{why});
+    return rule;
+}
+
 /// Kernel of a causal convolution; 1 is legal and keeps nothing.
 inline u32 conv_kernel(Lowering& in, Keys keys, u32 otherwise) {
     const u32 kernel = in.size(keys, otherwise, 1, 4096);
@@ -34,7 +48,7 @@ inline u32 inner_size(Lowering& in) {
 
 inline void mamba1(Lowering& in) {
     const Mamba1 each{.inner = inner_size(in), .state_dim = in.size({"state_size"}, 16),
-                      .kernel = conv_kernel(in, {"conv_kernel"}, 4), .state_format = in.state_format()};
+                      .kernel = conv_kernel(in, {"conv_kernel"}, 4), .state_format = state_format(in)};
     put_state(in, each.forms());
 }
 
@@ -49,7 +63,7 @@ inline void mamba2(Lowering& in) {
     }
     put_state(in, Mamba2{.heads = heads, .head_dim = dim, .state_dim = in.size({"state_size"}, 128),
                          .groups = in.size({"n_groups"}, 8), .kernel = conv_kernel(in, {"conv_kernel"}, 4),
-                         .state_format = in.state_format()}.forms());
+                         .state_format = state_format(in)}.forms());
 }
 
 inline void rwkv4(Lowering& in) {
