@@ -336,6 +336,30 @@ TEST_CASE("public collisions are found") {
     }
 }
 
+TEST_CASE("another adapter, another image, another data-parallel rank's own cache: no reuse") {
+    const FormatIdentity format = sample();
+    const std::vector<u32> tokens = {1, 2, 3, 4};
+    const MediaRun cat[] = {{"cat", 1, 2, 0}};
+    const MediaRun dog[] = {{"dog", 1, 2, 0}};
+    ChunkIdentity held = chunk_sample(tokens);
+    held.adapter = "sql", held.adapter_version = "1", held.media = cat;
+    CHECK(exchangeable(format, held, format, held));
+    ChunkIdentity asked = held;
+    asked.adapter = "chat";
+    CHECK_FALSE(exchangeable(format, held, format, asked));
+    asked = held;
+    asked.adapter = stated_none, asked.adapter_version = stated_none;
+    CHECK_FALSE(exchangeable(format, held, format, asked));
+    asked = held;
+    asked.media = dog;
+    CHECK_FALSE(exchangeable(format, held, format, asked));
+    // A cache in one rank's own memory has that rank as its writer; a store that all ranks share states that there is none.
+    FormatIdentity first = format, second = format;
+    first.writer = "dp0", second.writer = "dp1";
+    CHECK_FALSE(exchangeable(first, held, second, held));
+    CHECK(exchangeable(format, held, format, held));
+}
+
 // A toy digest: the checks are about what is digested.
 TEST_CASE("literal keys") {
     const FormatIdentity id = sample();

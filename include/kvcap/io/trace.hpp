@@ -57,10 +57,12 @@ public:
         if (trace_.requests.empty()) {
             return Problem{Trouble::invalid, {}, "a trace without requests", "one request a line", {}};
         }
-        const auto earlier = [](const TraceRequest& a, const TraceRequest& b) { return a.at < b.at; };
+        const auto earlier = [](const TraceRequest& a, const TraceRequest& b) {
+            return a.at != b.at ? a.at < b.at : a.first < b.first;  // lines of one time stay in their order
+        };
         const bool sorted = std::is_sorted(trace_.requests.begin(), trace_.requests.end(), earlier);
         if (!sorted) {
-            std::stable_sort(trace_.requests.begin(), trace_.requests.end(), earlier);
+            std::sort(trace_.requests.begin(), trace_.requests.end(), earlier);
         }
         trace_.distinct = intern_.distinct();
         Diagnosed<Trace> read{std::move(trace_)};
