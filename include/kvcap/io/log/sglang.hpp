@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+// What does SGLang's start say? Its GB are GiB (keys ..._gb keep the printed word). Ranks stand in the bracket in front.
+#pragma once
+
+#include <kvcap/io/log/start.hpp>
+
+namespace kvcap::inline v1::logs::sglang {
+
+inline void read_argument(Start& start, std::string_view key, std::string_view value, u64 line) {
+    struct Named {
+        std::string_view argument, fact;
+    };
+    constexpr Named named[] = {{"model_path", "model"},
+                               {"tp_size", "tp"},
+                               {"pp_size", "pp"},
+                               {"dp_size", "dp"},
+                               {"kv_cache_dtype", "kv_dtype"},
+                               {"quantization", "quantization"},
+                               {"page_size", "page_size"},
+                               {"context_length", "max_model_len"},
+                               {"max_total_tokens", "requested_max_total_tokens"},
+                               {"speculative_algorithm", "spec_method"},
+                               {"attention_backend", "attention_backend"}};
+    Datum datum = literal(value, line);
+    if (key == "mem_fraction_static" && datum.kind != Datum::Kind::none) {
+        start.facts.put("mem_fraction_static", words(unquoted(value), line));
+    } else if (key == "disable_radix_cache" && datum.kind == Datum::Kind::flag) {
+        start.facts.put("prefix_caching", flag(datum.integer == 0, line));
+    } else if (key == "ep_size" && datum.integer > 1) {
+        start.facts.put("ep", std::move(datum));
+    } else if (key == "served_model_name" && unquoted(value) != start.facts.text("model") && datum.kind == Datum::Kind::words) {
+        start.facts.put("served_name", std::move(datum));
+    }
+    for (const Named& one : named) {
+        if (one.argument == key && datum.kind != Datum::Kind::none) {
+            start.facts.put(one.fact, datum);
+        }
+    }
+}
+
+inline void read_arguments(Start& start, const Hit& hit, const Words& at) {
+    each_argument(at.rest, [&](std::string_view key, std::string_view value, bool whole) {
+        if (whole && !value.empty()) {
+            read_argument(start, key, value, hit.line);
+        }
+    });
+}
+
+inline void put_found(Start& start, const Hit& hit, std::string_view pattern, std::string_view key, Keep keep = Keep::last) {
+    if (const auto found = seek(hit.first_line(), pattern)) {
+        keep_value(start, hit, keep, key, datum_of(found->at[0], found->kind[0], hit.line));
+    }
+}
+
+inline void read_weights(Start& start, const Hit& hit, const Words&) {
+    start.results = true;
+    put_found(start, hit, " type={w}", "arch");
+    put_found(start, hit, " dtype={w}", "dtype");
+    put_found(start, hit, " quant={w}", "weights_quant");
+    put_found(start, hit, " avail mem={d} GB", "avail_after_weights_gb", Keep::lowest);
+    put_found(start, hit, " mem usage={d} GB", "weights_gb", Keep::lowest);
+}
+
+/// One pool of one rank. The bracket behind "allocated" may hold a label.
+inline void read_pool(Start& start, const Hit& hit, const Words&) {
+    start.results = true;
+    start.failures.clear();
+    put_found(start, hit, "dtype: {w}", "kv_dtype");
+    Facts pool;
+    pool.put("rank", words(hit.origin.ranks.name()));
+    pool.put("order", integer(std::max(hit.origin.ranks.tp, 0)));
+    const auto take = [&](std::string_view pattern, std::string_view key) {
+        if (const auto found = seek(hit.first_line(), pattern)) {
+            pool.put(key, datum_of(found->at[0], found->kind[0], hit.line));
+        }
+    };
+    take("#tokens: {n}", "tokens");
+    take(" K size: {d} GB", "k_size_gb");
+    take(" V size: {d} GB", "v_size_gb");
+    take(" KV size: {d} GB", "kv_size_gb");
+    if (start.parts.size() < 4096) {
+        start.parts.push_back(std::move(pool));
+    }
+}
+
+inline void read_state(Start& start, const Hit& hit, const Words&) {
+    start.results = true;
+    put_found(start, hit, "intermediate_ssm_state_cache size: {d}GB", "intermediate_ssm_gb", Keep::lowest);
+    put_found(start, hit, "intermediate_conv_window_cache size: {d}GB", "intermediate_conv_gb", Keep::lowest);
+}
+
+inline void read_calculation(Start& start, const Hit& hit, const Words&) {
+    start.results = true;
+    put_found(start, hit, "bytes_per_full_token={d}", "bytes_per_full_token", Keep::lowest);
+    put_found(start, hit, "available_bytes={d} GB", "available_kv_gib", Keep::by_rank);
+    put_found(start, hit, ", full_token={n}", "full_tokens", Keep::lowest);
+    put_found(start, hit, "c128_state_fixed={d} GB", "state_fixed_gb", Keep::lowest);
+}
+
+inline void read_totals(Start& start, const Hit& hit, const Words&) {
+    start.results = true;
+    start.failures.clear();
+    put_found(start, hit, "max_total_num_tokens={n}", "max_total_num_tokens", Keep::lowest);
+    put_found(start, hit, "chunked_prefill_size={n}", "chunked_prefill");
+    put_found(start, hit, "max_running_requests={n}", "max_running_requests");
+    put_found(start, hit, "context_len={n}", "max_model_len");
+    put_found(start, hit, "available_gpu_mem={d} GB", "available_gpu_mem_gb", Keep::lowest);
+}
+
+inline void read_profiled(Start& start, const Hit& hit, const Words& at) {
+    start.results = true;
+    if (integer_of(at.at[1]).value_or(0) <= 0) {
+        start.fail("no_memory_for_kv", hit.line);
+    }
+}
+
+inline void read_no_memory(Start& start, const Hit& hit, const Words&) { start.fail("no_memory_for_kv", hit.line); }
+inline void read_echo(Start& start, const Hit& hit, const Words&) { start.fail("", hit.line); }
+
+inline void read_graph(Start& start, const Hit& hit, const Words&) {
+    start.results = true;
+    put_found(start, hit, "mem usage={d} GB", "graph_gb", Keep::lowest);
+}
+
+inline void read_tree(Start& start, const Hit& hit, const Words&) {
+    put_found(start, hit, "impl={w}", "tree_cache");
+    for (const std::string_view key : {"hybrid_swa", "hybrid_ssm", "hierarchical"}) {
+        if (const auto found = seek(hit.first_line(), std::string{key} + "={w}")) {
+            start.facts.put(key, literal(found->at[0], hit.line));
+        }
+    }
+}
+
+/// "vector [11, 11, 10]": as many ranks hold a context together.
+inline void read_uneven(Start& start, const Hit& hit, const Words&) {
+    start.results = true;
+    put_found(start, hit, "projected {n}", "projected_tokens");
+    put_found(start, hit, "EFFECTIVE max_total_num_tokens {n}", "effective_tokens");
+    put_found(start, hit, "user limit {n}", "user_limit_tokens");
+    put_found(start, hit, "hybrid mamba cap {n}", "state_cap_tokens");
+    if (const auto vector = seek(hit.first_line(), "vector [")) {
+        const std::string_view inside = vector->rest.substr(0, vector->rest.find(']'));
+        start.facts.put("dcp", integer(1 + std::count(inside.begin(), inside.end(), ','), hit.line));
+    }
+}
+
+inline constexpr Rule rules[] = {
+    {"server_args=ServerArgs(", {}, Keep::begin, read_arguments},
+    {"server_args={", {}, Keep::begin, read_arguments},
+    {"Load weight begin. avail mem={d} GB", "avail_before_weights_gb", Keep::lowest},
+    {"Load weight end.", {}, Keep::last, read_weights},
+    {"Using KV cache dtype: {w}", "kv_dtype"},
+    {"Setting KV cache dtype to {w} for", "kv_dtype"},
+    {"Setting page_size to {n}", "page_size"},
+    {"Setting swa_full_tokens_ratio to {d} for {w}", "swa_ratio,arch"},
+    {"KV Cache is allocated", {}, Keep::last, read_pool},
+    {"Mamba Cache is allocated. max_mamba_cache_size: {n}, conv_state size: {d}GB, ssm_state size: {d}GB",
+     "state_slots,conv_state_gb,ssm_state_gb", Keep::lowest, read_state},
+    {"Use sliding window memory pool. full_layer_tokens={n}, swa_layer_tokens={n}", "full_layer_tokens,swa_layer_tokens"},
+    {"Use Sliding window memory pool. full_layer_tokens={n}, swa_layer_tokens={n}", "full_layer_tokens,swa_layer_tokens"},
+    {"SWAKVPool mem usage: {d} GB, swa size: {n}, full size: {n}", "swa_pool_gb,swa_size,full_size", Keep::lowest},
+    {" memory calculation: ", {}, Keep::last, read_calculation},
+    {"Memory profiling: available_gpu_memory={d} GB, total_gpu_memory={d} GB, mem_fraction_static={d}, rest_memory={d} GB",
+     "profiled_available_gb,profiled_total_gb,profiled_fraction,rest_memory_gb", Keep::lowest},
+    {"Memory pool end. avail mem={d} GB", "avail_after_pool_gb", Keep::lowest},
+    {"Capture cuda graph begin", {}},
+    {"Capture cuda graph end", {}, Keep::last, read_graph},
+    {"Capture target decode CUDA graph end", {}, Keep::last, read_graph},
+    {"max_total_num_tokens={n}, chunked_prefill_size", {}, Keep::last, read_totals},
+    {"max_total_tokens={n} is larger than the profiled value {n}", "requested_max_total_tokens,profiled_tokens", Keep::lowest,
+     read_profiled},
+    {"Tree cache initialized: ", {}, Keep::last, read_tree},
+    {"Allocating {d} GB host memory for hierarchical KV cache", "host_gb", Keep::lowest},
+    {"KV pool sizing: available_bytes={n} ({d} GiB), cell_size={n}, page_size={n} -> max_total_num_tokens={n}",
+     "available_bytes,-,cell_size,page_size,profiled_tokens", Keep::by_rank},
+    {"Uneven-DCP token sizing: ", {}, Keep::last, read_uneven},
+    {"Not enough memory. Please try to increase --mem-fraction-static", {}, Keep::last, read_no_memory},
+    {"Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static={d}", "mem_fraction_static", Keep::last,
+     read_no_memory},
+    {"Scheduler hit an exception", {}, Keep::last, read_echo},
+};
+static_assert(have_stems(rules));
+
+inline void put_pool_sizes(Facts& to, const Facts& pool) {
+    for (const char* key : {"k_size_gb", "v_size_gb", "kv_size_gb"}) {
+        if (const Datum* size = pool.find(key)) {
+            to.put(key, *size);
+        }
+    }
+}
+
+/// The pools of the rank that printed most of them, the lowest of those.
+inline std::vector<const Facts*> fullest_rank(const Start& start) {
+    std::vector<const Facts*> best;
+    for (const Facts& first : start.parts) {
+        std::vector<const Facts*> same;
+        for (const Facts& other : start.parts) {
+            if (other.text("rank") == first.text("rank")) {
+                same.push_back(&other);
+            }
+        }
+        const bool lower = best.empty() || first.find("order")->integer < best[0]->find("order")->integer;
+        if (same.size() > best.size() || (same.size() == best.size() && lower)) {
+            best = std::move(same);
+        }
+        if (start.parts.size() > 256) {
+            break;
+        }
+    }
+    return best;
+}
+
+/// Window pools are allocated before the full ones.
+inline void settle_window_pools(Start& start, const std::vector<const Facts*>& pools) {
+    Datum all = list();
+    for (std::size_t i = 0; i < pools.size(); ++i) {
+        Facts one;
+        one.put("kind", words(i == 0 ? "window" : "full"));
+        if (const Datum* tokens = pools[i]->find("tokens")) {
+            one.put("tokens", *tokens);
+        }
+        put_pool_sizes(one, *pools[i]);
+        Datum row = record();
+        row.items = one.fields();
+        all.items.push_back({{}, std::move(row)});
+    }
+    start.facts.put("pools", std::move(all));
+}
+
+inline void settle_pools(Start& start) {
+    const std::vector<const Facts*> pools = fullest_rank(start);
+    if (pools.empty()) {
+        return;
+    }
+    if (start.has_ranked("swa_pool_gb")) {
+        return settle_window_pools(start, pools);
+    }
+    put_pool_sizes(start.facts, *pools[0]);
+    if (const Datum* tokens = pools[0]->find("tokens"); tokens != nullptr && pools.size() == 1) {
+        start.facts.offer("capacity_tokens", *tokens);
+    }
+    if (pools.size() > 1 && pools[1]->has("tokens")) {
+        start.facts.put("draft_pool_tokens", *pools[1]->find("tokens"));
+        double draft = 0;
+        for (const char* key : {"k_size_gb", "v_size_gb", "kv_size_gb"}) {
+            draft += pools[1]->number(key).value_or(0);
+        }
+        start.facts.put("draft_pool_mgb", integer(static_cast<std::int64_t>(draft * 1000 + 0.5)));
+    }
+    Datum by_rank = record();
+    for (const Facts& pool : start.parts) {
+        const auto same = [&](const Field& seen) { return seen.name == pool.text("rank"); };
+        if (pool.has("tokens") && std::none_of(by_rank.items.begin(), by_rank.items.end(), same)) {
+            by_rank.items.push_back({pool.text("rank"), *pool.find("tokens")});
+        }
+    }
+    start.facts.put("allocated_tokens_by_rank", std::move(by_rank));
+}
+
+/// Attention data parallelism tags both coordinates; ranks in powers of two are then counted from the highest.
+inline void settle_sizes(Start& start) {
+    const RankCount tp = count_ranks(start, &Ranks::tp);
+    const RankCount dp = count_ranks(start, &Ranks::dp);
+    const bool doubled = tp.highest == dp.highest && tp.highest >= 1 && ((tp.highest + 1) & tp.highest) == 0;
+    if (doubled) {
+        start.facts.offer("tp", integer(tp.highest + 1));
+        start.facts.offer("dp", integer(dp.highest + 1));
+    }
+    settle_size(start, "tp", &Ranks::tp);
+    settle_size(start, "dp", &Ranks::dp);
+    settle_size(start, "pp", &Ranks::pp);
+}
+
+inline void settle(Start& start) {
+    for (const char* name : {"weights_gb", "avail_before_weights_gb", "avail_after_weights_gb", "state_slots", "conv_state_gb",
+                             "ssm_state_gb", "intermediate_ssm_gb", "intermediate_conv_gb", "swa_pool_gb", "swa_size", "full_size",
+                             "bytes_per_full_token", "full_tokens", "state_fixed_gb", "profiled_available_gb", "profiled_total_gb",
+                             "profiled_fraction", "rest_memory_gb", "avail_after_pool_gb", "graph_gb", "available_gpu_mem_gb",
+                             "requested_max_total_tokens", "host_gb", "max_total_num_tokens"}) {
+        settle_ranks(start, name, std::string{name} + "_by_rank", true);
+    }
+    for (const char* name : {"available_kv_gib", "available_bytes", "profiled_tokens", "cell_size", "page_size"}) {
+        settle_ranks(start, name, std::string{name} + "_by_rank", false);
+    }
+    for (const char* source : {"effective_tokens", "max_total_num_tokens"}) {
+        if (const Datum* tokens = start.facts.find(source)) {
+            start.facts.offer("capacity_tokens", *tokens);
+        }
+    }
+    settle_pools(start);
+    settle_sizes(start);
+    if (const Datum* fraction = start.facts.find("profiled_fraction")) {
+        start.facts.offer("mem_fraction_static", *fraction);
+    }
+    if (start.facts.text("dtype") == start.facts.text("kv_dtype")) {
+        start.facts.drop("dtype");  // the cache's own line says it
+    }
+    if (!start.failures.empty()) {
+        const bool known = !start.failures.back().category.empty();
+        const auto named = std::find_if(start.failures.rbegin(), start.failures.rend(), [](const Failure& f) { return !f.category.empty(); });
+        const bool pool = start.facts.has("capacity_tokens") || !start.parts.empty();
+        const std::string category = named != start.failures.rend() ? named->category : pool ? "failed_after_kv" : "unknown";
+        start.facts.put("error_category", words(known ? start.failures.back().category : category, start.failures.back().line));
+    }
+}
+
+}  // namespace kvcap::inline v1::logs::sglang
