@@ -61,8 +61,9 @@ std::vector<std::string_view> cards_like(std::string_view name, std::size_t most
         const std::size_t inside = contains(card.name, wanted) ? 1 : by_name;
         near.push_back({std::min({by_name, by_id, inside}), card.name});
     }
-    std::stable_sort(near.begin(), near.end(),
-                     [](const Near& a, const Near& b) { return a.apart < b.apart; });
+    std::sort(near.begin(), near.end(), [](const Near& a, const Near& b) {
+        return a.apart != b.apart ? a.apart < b.apart : a.name < b.name;
+    });
     std::vector<std::string_view> names;
     for (const Near& card : near) {
         if (names.size() < most && card.apart <= std::max<std::size_t>(2, wanted.size() / 2)) {

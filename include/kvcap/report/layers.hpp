@@ -20,9 +20,12 @@ struct LayerRun {
 
 /// Runs in the order of the layers; layers outside the model are left out.
 inline std::vector<LayerRun> layer_runs(const ModelSpec& model, const std::vector<SharedLayer>& shared) {
-    std::vector<Cache> caches{model.caches.begin(), model.caches.end()};
-    std::stable_sort(caches.begin(), caches.end(),
-                     [](const Cache& a, const Cache& b) { return a.layer < b.layer; });
+    std::vector<Cache> caches;
+    for (const Cache& cache : model.caches) {  // by layer, in their own order within one
+        const auto behind = std::upper_bound(caches.begin(), caches.end(), cache,
+                                             [](const Cache& a, const Cache& b) { return a.layer < b.layer; });
+        caches.insert(behind, cache);
+    }
     std::vector<LayerRun> runs;
     const auto add = [&](LayerRun run) {
         if (run.begin >= run.end) {
