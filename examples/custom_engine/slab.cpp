@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An engine of your own: one pool of slabs of 48 tokens over all layers, 5% of the memory and one slab kept back. What
-// it must say is how memory becomes pools, and which prefix it would skip; fit, concurrency and plans follow from that.
+// An engine of your own: one pool of slabs of 48 tokens over all layers, 5% of the memory and one slab kept
+// back. What it must say is how memory becomes pools, and which prefix it would skip; fit, concurrency and
+// plans follow from that.
 #include <cstdio>
 #include <initializer_list>
 #include <kvcap/core.hpp>
@@ -15,7 +16,8 @@ using namespace kvcap;
 struct Slab {
     u64 tokens = 48;
 
-    constexpr Result<PoolPlan> pools(const ModelSpec& model, const Sharding& ranks, const Budget& budget) const noexcept {
+    constexpr Result<PoolPlan> pools(const ModelSpec& model, const Sharding& ranks,
+                                     const Budget& budget) const noexcept {
         PoolPlan plan{};
         u64 bytes = 0;
         for (const Cache& cache : model.caches) {
@@ -38,7 +40,8 @@ struct Slab {
             return Error{.code = Errc::no_memory, .got = memory, .want = 2 * bytes};
         }
         const u64 slabs = memory / bytes;
-        static_cast<void>(plan.pools.push({.units = slabs, .spare = 1, .each = {bytes}, .allocated = {slabs * bytes}}));
+        static_cast<void>(
+            plan.pools.push({.units = slabs, .spare = 1, .each = {bytes}, .allocated = {slabs * bytes}}));
         static_cast<void>(plan.classes.push({.block = tokens, .page = {bytes}, .charge = {bytes},
                                              .steps = {.per = tokens}}));
         plan.max_len = (slabs - 1) * tokens;
@@ -46,7 +49,8 @@ struct Slab {
     }
 
     /// Whole slabs from the start.
-    constexpr Result<Hit> hits(const PoolPlan& plan, const Held* held, const Request& request) const noexcept {
+    constexpr Result<Hit> hits(const PoolPlan& plan, const Held* held,
+                               const Request& request) const noexcept {
         const Group<> slabs{rule_of(plan.classes[0].retention, tokens), {held->word, held->count}};
         return Hit{.tokens = reusable(&slabs, 1, Ask{.limit = request.limit, .grid = {.unit = tokens}})};
     }

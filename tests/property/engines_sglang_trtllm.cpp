@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Laws of two engines over all model cards, with random splits, formats and budgets: what a request holds is never more than what it reserves,
-// demand grows with length, pools stay within the budget, and the longest request is the longest. Exceptions are named.
+// Laws of two engines over all model cards, with random splits, formats and budgets: what a request holds is
+// never more than what it reserves, demand grows with length, pools stay within the budget, and the longest
+// request is the longest. Exceptions are named.
 #include "random.hpp"
 
 #include <catch2/catch.hpp>
@@ -24,7 +25,8 @@ struct Card {
 const std::vector<Card>& cards() {
     static const std::vector<Card> all = [] {
         std::vector<Card> found;
-        for (const auto& entry : std::filesystem::recursive_directory_iterator(KVCAP_SOURCE_DIR "/configs/models")) {
+        for (const auto& entry :
+             std::filesystem::recursive_directory_iterator(KVCAP_SOURCE_DIR "/configs/models")) {
             if (entry.path().extension() == ".json") {
                 const auto read = read_model(entry.path().string());
                 REQUIRE(read);
@@ -43,7 +45,8 @@ struct Tally {
 };
 
 Lengths random_lengths(Random& random) {
-    return {.prompt = {random.log_in(1 << 20)}, .decoded = {random.in(0, 4096)}, .encoder = {random.in(0, 3000)}};
+    return {
+        .prompt = {random.log_in(1 << 20)}, .decoded = {random.in(0, 4096)}, .encoder = {random.in(0, 3000)}};
 }
 
 Bytes reserved(const PoolPlan& plan, const Lengths& lengths) {
@@ -63,7 +66,8 @@ Bytes of_all_units(const PoolPlan& plan) {
     return sum;
 }
 
-/// The laws that hold for any engine's plan. held: what the same rank keeps of the model as the engine stores it.
+/// The laws that hold for any engine's plan. held: what the same rank keeps of the model as the engine stores
+/// it.
 template <class Held>
 void check_plan(const PoolPlan& plan, Random& random, const Held& held) {
     const Lengths lengths = random_lengths(random);
@@ -123,10 +127,11 @@ sglang::Options sglang_options(const ReadModel& read, Random& random) {
     return options;
 }
 
-/// Where SGLang allocates more than it charged: fp8 latents of sparse attention (656 bytes for 576), padded pages of
-/// DeepSeek-V4, scales of fp4 beside what a window model charges, and workspaces of nvfp4.
+/// Where SGLang allocates more than it charged: fp8 latents of sparse attention (656 bytes for 576), padded
+/// pages of DeepSeek-V4, scales of fp4 beside what a window model charges, and workspaces of nvfp4.
 bool charged_less(const ModelSpec& model, const sglang::Options& options) {
-    return sglang::has_index(model) || sglang::has_compressors(model) || options.dtype == sglang::KvDtype::fp4;
+    return sglang::has_index(model) || sglang::has_compressors(model) ||
+           options.dtype == sglang::KvDtype::fp4;
 }
 
 void check_sglang(const ReadModel& read, Random& random, Tally& tally) {
@@ -150,9 +155,11 @@ void check_sglang(const ReadModel& read, Random& random, Tally& tally) {
         u64 most = off_scale;  // the plan's bytes are those of the poorest stage
         for (u32 stage = 0; stage < sharding.pp; ++stage) {
             const auto own = sglang::local_layers(read.spec, *ranks, stage, engine.options);
-            most = own->full_layers == rank->layers.full_layers && own->window_layers == rank->layers.window_layers &&
+            most = own->full_layers == rank->layers.full_layers &&
+                           own->window_layers == rank->layers.window_layers &&
                            own->state_layers == rank->layers.state_layers
-                       ? smaller(most, held_bytes(*stored, lengths, *ranks, stage)) : most;
+                       ? smaller(most, held_bytes(*stored, lengths, *ranks, stage))
+                       : most;
         }
         return Bytes{most == off_scale ? 0 : most};
     });
@@ -206,7 +213,8 @@ void check_trtllm(const ReadModel& read, Random& random, Tally& tally) {
     for (const Pool& pool : plan->pools) {
         spare += pool.each.value;
     }
-    const bool unscaled = engine.options.dtype == trtllm::KvDtype::nvfp4 && engine.options.path == trtllm::Path::python;
+    const bool unscaled =
+        engine.options.dtype == trtllm::KvDtype::nvfp4 && engine.options.path == trtllm::Path::python;
     if (!unscaled) {
         CHECK(of_all_units(*plan).value <= available[0].value + spare);
     }

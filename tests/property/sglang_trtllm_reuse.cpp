@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Laws of two reuse simulators on random traffic: SGLang's trees against a page-by-page trie, and TensorRT-LLM's
-// blocks, none of which may be lost or given out twice.
+// Laws of two reuse simulators on random traffic: SGLang's trees against a page-by-page trie, and
+// TensorRT-LLM's blocks, none of which may be lost or given out twice.
 #include "random.hpp"
 
 #include <catch2/catch.hpp>
@@ -96,7 +96,8 @@ struct Oracle {
         return before.size() * page;
     }
 
-    /// Tombstones of the shared part get data again from the released boundary on; the first one is cut there.
+    /// Tombstones of the shared part get data again from the released boundary on; the first one is cut
+    /// there.
     void heal(const std::vector<Trie*>& nodes, u64 shared, u64 released) const {
         if (window != 0 && released > 0 && released < shared && !nodes[released]->live) {
             nodes[released - 1]->end = true;
@@ -127,7 +128,8 @@ TEST_CASE("SGLang's trees agree with a trie that has no nodes", "[engine][sglang
         const bool states = random.chance(40);
         sglang::RadixTree tree{{.page = page, .window = window, .states = states, .state_chunk = 16}};
         Oracle oracle{.root = {}, .page = page, .window = window, .states = states};
-        INFO("run " << run << " seed " << seed() << " page " << page << " window " << window << " states " << states);
+        INFO("run " << run << " seed " << seed() << " page " << page << " window " << window << " states "
+                    << states);
         for (u64 step = 0; step < 30; ++step) {
             const Tokens_ tokens = random_prompt(random);
             INFO("step " << step);
@@ -135,7 +137,8 @@ TEST_CASE("SGLang's trees agree with a trie that has no nodes", "[engine][sglang
                 REQUIRE(tree.lookup(tokens).hit == oracle.lookup(tokens));
             } else {
                 const u64 released = window == 0 ? 0 : random.in(0, tokens.size() / page) * page;
-                REQUIRE(tree.insert({.tokens = tokens, .released = released}).present == oracle.insert(tokens, released));
+                REQUIRE(tree.insert({.tokens = tokens, .released = released}).present ==
+                        oracle.insert(tokens, released));
             }
         }
     }
@@ -156,7 +159,9 @@ TEST_CASE("evicting SGLang's trees frees what was there, but not what is locked"
         const auto lock = tree.lock(tree.lookup(random_prompt(random)).node);
         const u64 locked = tree.locked().full;
         CHECK(tree.evictable().full + locked == stored);
-        stored -= tree.evict({.full = random.in(1, 100), .window = random.in(0, 50), .states = random.in(0, 3)}).full;
+        stored -=
+            tree.evict({.full = random.in(1, 100), .window = random.in(0, 50), .states = random.in(0, 3)})
+                .full;
         CHECK(tree.evictable().full + tree.locked().full == stored);
         stored -= tree.evict({.full = off_scale}).full;
         CHECK(tree.locked().full == stored);
@@ -168,11 +173,14 @@ TEST_CASE("evicting SGLang's trees frees what was there, but not what is locked"
     }
 }
 
-TEST_CASE("TensorRT-LLM gives no block twice and reuses at most all but the last token", "[engine][trtllm][reuse]") {
+TEST_CASE("TensorRT-LLM gives no block twice and reuses at most all but the last token",
+          "[engine][trtllm][reuse]") {
     Random random{seed()};
     for (u64 run = 0; run < cases(200); ++run) {
-        const trtllm::ReuseRules rules{.tokens_per_block = u64{1} << random.in(1, 4), .primary_blocks = random.in(60, 120),
-                                       .secondary_blocks = random.in(0, 40), .partial = random.chance(70),
+        const trtllm::ReuseRules rules{.tokens_per_block = u64{1} << random.in(1, 4),
+                                       .primary_blocks = random.in(60, 120),
+                                       .secondary_blocks = random.in(0, 40),
+                                       .partial = random.chance(70),
                                        .copy_on_partial = random.chance(70)};
         trtllm::BlockReuse reuse{rules};
         std::map<u64, u64> running;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Four engines side by side: the numbers of docs/engines.md. One request of 32,768 tokens, 40 GiB on one rank.
+// Four engines side by side: the numbers of docs/engines.md. One request of 32,768 tokens, 40 GiB on one
+// rank.
 #include <kvcap/core.hpp>
 #include <kvcap/engine/llamacpp.hpp>
 #include <kvcap/engine/sglang.hpp>
@@ -69,7 +70,8 @@ static_assert(Equals<on_llamacpp(models::deepseek_v3), 2'302'672'896>);
 
 static_assert(Equals<held(models::gemma_3_27b), 3'120'562'176>);
 static_assert(on_vllm(models::gemma_3_27b) == Answer{7'222'067'200, 5});
-static_assert(on_sglang(models::gemma_3_27b, "Gemma3ForConditionalGeneration", 1024) == Answer{16'642'998'272, 2});
+static_assert(on_sglang(models::gemma_3_27b, "Gemma3ForConditionalGeneration", 1024) ==
+              Answer{16'642'998'272, 2});
 static_assert(on_trtllm(models::gemma_3_27b) == Answer{3'134'193'664, 8});
 static_assert(Equals<on_llamacpp(models::gemma_3_27b), 3'338'665'984>);
 

@@ -67,8 +67,10 @@ static_assert(layers_of_stage(61, staged, 3).value() == LayerRange{45, 61});
 static_assert(rank(windowed, listed, {.pp = 2}).layers.window_layers == 10);
 
 // Drafts: the cell grows by the layers; dflash rounds up.
-static_assert(rank(llama, {.speculation = {.draft = Draft::eagle, .layers = 1, .tokens = 4}}).cell == 135'168.0);
-static_assert(rank(llama, {.speculation = {.draft = Draft::dflash, .layers = 5, .tokens = 8}}).cell == 151'552.0);
+static_assert(rank(llama, {.speculation = {.draft = Draft::eagle, .layers = 1, .tokens = 4}}).cell ==
+              135'168.0);
+static_assert(rank(llama, {.speculation = {.draft = Draft::dflash, .layers = 5, .tokens = 8}}).cell ==
+              151'552.0);
 
 // The plan: pages, one dummy page outside; admission of a window charges one page more.
 constexpr Bytes available[] = {budget_of(card)};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// TensorRT-LLM's rules, as facts of the build. Numbers of the engine's own tests are in tests/golden/tensorrt_llm.
+// TensorRT-LLM's rules, as facts of the build. Numbers of the engine's own tests are in
+// tests/golden/tensorrt_llm.
 #include <kvcap/core.hpp>
 #include <kvcap/engine/demand.hpp>
 #include <kvcap/engine/trtllm.hpp>
@@ -35,7 +36,8 @@ static_assert(two.pools.size() == 2 && two.pools[0].units == two.pools[1].units)
 static_assert(two.pools[0].allocated == two.pools[1].allocated);
 
 // A sequence that outgrows its window holds one block more.
-static_assert(demand(two, {.prompt = 128_tok}).units[0] == 4 && demand(two, {.prompt = 129_tok}).units[0] == 5);
+static_assert(demand(two, {.prompt = 128_tok}).units[0] == 4 &&
+              demand(two, {.prompt = 129_tok}).units[0] == 5);
 static_assert(demand(two, {.prompt = 4096_tok}).units[1] == 128);
 static_assert(most_blocks(1000, 200, {.tokens_per_block = 64, .window = 1100, .beams = 4}) == 34);
 
@@ -74,6 +76,7 @@ static_assert(trtllm::Engine{{.partial_reuse = false}}.hits(two, kept, {.limit =
 
 // Not covered, and said so.
 constexpr auto wide = compose(repeat(4, Gqa{8, 192, 128})).value();
-static_assert(trtllm::Engine{}.pools(wide, {}, {available, 1}).error() == Error{.code = Errc::unsupported, .layer = 0});
+static_assert(trtllm::Engine{}.pools(wide, {}, {available, 1}).error() ==
+              Error{.code = Errc::unsupported, .layer = 0});
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How do engines written in Python round? x // y on floats is floor of the exact quotient's float (CPython
-// float_floor_div), int(x) cuts the fraction off. Exact and constexpr, so a whole quotient never slips by one.
+// float_floor_div), int(x) cuts the fraction off. Exact and constexpr, so a whole quotient never slips by
+// one.
 #pragma once
 
 #include <kvcap/units.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The door to SGLang's rules: pools, requests, host tier, architectures. The prefix trees are a door of their own
-// (engine/sglang/tree.hpp), since they need containers.
+// The door to SGLang's rules: pools, requests, host tier, architectures. The prefix trees are a door of their
+// own (engine/sglang/tree.hpp), since they need containers.
 #pragma once
 
 #include <kvcap/engine/sglang/architectures.hpp>

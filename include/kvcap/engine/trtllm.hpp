@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The door to TensorRT-LLM's rules: pools of both managers, windows, sequences, states, presence. Block reuse is a door
-// of its own (engine/trtllm/reuse.hpp), since it needs containers.
+// The door to TensorRT-LLM's rules: pools of both managers, windows, sequences, states, presence. Block reuse
+// is a door of its own (engine/trtllm/reuse.hpp), since it needs containers.
 #pragma once
 
 #include <kvcap/engine/trtllm/engine.hpp>

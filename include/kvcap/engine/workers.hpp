@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What do several engines make of many workers and many groups alike? The least memory of a stage's workers, and the hit
-// on which all groups agree, with the group that bound it.
+// What do several engines make of many workers and many groups alike? The least memory of a stage's workers,
+// and the hit on which all groups agree, with the group that bound it.
 #pragma once
 
 #include <kvcap/engine/concept.hpp>
@@ -37,8 +37,8 @@ constexpr Bytes least_available(const Budget& budget) noexcept {
     return least_of_stage(budget, 1, 0);
 }
 
-/// The greatest boundary that every group accepts. limiting: the group that alone allows the least; missed: how much
-/// further some group would go.
+/// The greatest boundary that every group accepts. limiting: the group that alone allows the least; missed:
+/// how much further some group would go.
 constexpr Result<Hit> common_hit(const Group<PageBits>* groups, u32 count, const Ask& ask) noexcept {
     if (const Error wrong = fault(groups, count, ask); wrong.code != Errc::ok) {
         return wrong;

@@ -28,15 +28,15 @@ LayerForms state_forms(const StrictObject& state) {
         const u32 dim = number("head_dim");
         const u32 kernel = number("conv_kernel_size", 4);
         const u32 keys = number("num_k_heads", heads) * number("head_k_dim", dim);
-        forms = forms_of(form_of(Kind::kda, last_only, conv_of(heads * dim, kernel, bf16), conv_of(2 * keys, kernel, bf16),
-                                 matrix_state(heads, dim, dim, f32)));
+        forms = forms_of(form_of(Kind::kda, last_only, conv_of(heads * dim, kernel, bf16),
+                                 conv_of(2 * keys, kernel, bf16), matrix_state(heads, dim, dim, f32)));
     } else {
         const u32 kernel = number("conv_kernel");
         const u32 width = number("state_size");
         Stream b_and_c = conv_of(number("n_groups"), kernel, bf16, Split::groups);
         b_and_c.width = 2 * width;
-        forms = forms_of(form_of(Kind::mamba2, last_only, conv_of(number("intermediate_size"), kernel, bf16), b_and_c,
-                                 matrix_state(number("num_heads"), number("head_dim"), width, f32)));
+        forms = forms_of(form_of(Kind::mamba2, last_only, conv_of(number("intermediate_size"), kernel, bf16),
+                                 b_and_c, matrix_state(number("num_heads"), number("head_dim"), width, f32)));
     }
     params.done("params");
     return forms;
@@ -74,11 +74,12 @@ LayerForms full_forms(const StrictObject& model) {
 LayerForms window_forms(const StrictObject& model) {
     const u32 full = model.get<u32>("head_dim");
     const u32 dim = model.get<u32>("window_head_dim", full);
-    const u32 value = model.get<u32>("window_v_head_dim", model.has("window_head_dim") ? dim
-                                                                                       : model.get<u32>("v_head_dim", full));
+    const u32 value = model.get<u32>("window_v_head_dim",
+                                     model.has("window_head_dim") ? dim : model.get<u32>("v_head_dim", full));
     const Gqa heads{model.get<u32>("window_kv_heads", model.get<u32>("kv_heads")), dim, value};
     const Tokens span{model.get<u64>("window")};
-    return model.get<bool>("chunked_local", false) ? Chunked{heads, span}.forms() : Windowed{heads, span}.forms();
+    return model.get<bool>("chunked_local", false) ? Chunked{heads, span}.forms()
+                                                   : Windowed{heads, span}.forms();
 }
 
 LayerForms compressed_forms(const StrictObject& model, std::size_t layer) {
@@ -187,9 +188,13 @@ void apply_sglang_options(const StrictObject& given, sglang::Options& to) {
                 : strategy == "extra_buffer_lazy" ? StateStrategy::extra_buffer_lazy
                                                   : StateStrategy::no_buffer;
     const auto algorithm = given.get<std::string>("spec_algorithm", "");
-    to.speculation = {.draft = algorithm.empty() ? Draft::none : algorithm == "DFLASH" ? Draft::dflash : Draft::eagle,
-                      .layers = given.get<u32>("draft_layers", 0), .tokens = given.get<u32>("draft_tokens", 0),
-                      .steps = given.get<u32>("draft_steps", 1), .topk = given.get<u32>("draft_topk", 1)};
+    to.speculation = {.draft = algorithm.empty()       ? Draft::none
+                               : algorithm == "DFLASH" ? Draft::dflash
+                                                       : Draft::eagle,
+                      .layers = given.get<u32>("draft_layers", 0),
+                      .tokens = given.get<u32>("draft_tokens", 0),
+                      .steps = given.get<u32>("draft_steps", 1),
+                      .topk = given.get<u32>("draft_topk", 1)};
 }
 
 }  // namespace golden

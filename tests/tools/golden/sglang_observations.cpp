@@ -29,7 +29,8 @@ Json answer(const Observation& asked) {
     model.done("the model");
     const Sharding sharding{.tp = asked.options.get<u32>("tp"), .pp = asked.options.get<u32>("pp", 1),
                             .cp = asked.options.get<u32>("cp", 1)};
-    const double rest = asked.has_budget ? static_cast<double>(asked.budget) / bytes_per_gib : sglang::unlimited_gib;
+    const double rest =
+        asked.has_budget ? static_cast<double>(asked.budget) / bytes_per_gib : sglang::unlimited_gib;
     const auto rank = sglang::rank_pools(spec, sharding, asked.options.get<u32>("pp_rank", 0), rest, options);
     if (!rank) {
         return {{"error", static_cast<int>(rank.error().code)}};

@@ -74,14 +74,19 @@ public:
         const TreeAmounts free = tree_.evictable();
         const TreeAmounts held = tree_.locked();
         compare("final", want,
-                {{"full_evictable", free.full}, {"full_locked", held.full}, {"window_evictable", free.window},
-                 {"window_locked", held.window}, {"states_evictable", free.states}, {"states_locked", held.states}});
+                {{"full_evictable", free.full},
+                 {"full_locked", held.full},
+                 {"window_evictable", free.window},
+                 {"window_locked", held.window},
+                 {"states_evictable", free.states},
+                 {"states_locked", held.states}});
     }
 
 private:
     void compare(const std::string& where, const Json& want, const Json& got) {
         for (const auto& [field, value] : want.items()) {
-            report_.equal(where + " " + field, value, got.contains(field) ? got[field] : Json("not answered"));
+            report_.equal(where + " " + field, value,
+                          got.contains(field) ? got[field] : Json("not answered"));
         }
     }
 
@@ -100,7 +105,8 @@ private:
         if (op.has("lock")) {
             locks_[op.get<std::string>("lock")] = tree_.lock(match.node);
         }
-        return {{"hit_tokens", match.hit}, {"state_branch_point", match.branch ? Json(*match.branch) : Json{}}};
+        return {{"hit_tokens", match.hit},
+                {"state_branch_point", match.branch ? Json(*match.branch) : Json{}}};
     }
 
     Json evict(const StrictObject& op) {

@@ -11,7 +11,8 @@ namespace {
 Json or_null(u64 value) { return value == off_scale ? Json{} : Json(value); }
 
 Json window_release(const StrictObject& in) {
-    const auto result = sglang::released({.tokens = in.get<u64>("tokens_before_this_step"), .window = in.get<u64>("window"),
+    const auto result = sglang::released({.tokens = in.get<u64>("tokens_before_this_step"),
+                                          .window = in.get<u64>("window"),
                                           .page = in.get<u64>("page_size"),
                                           .protected_prefix = in.get<u64>("protected_prefix_tokens"),
                                           .floor = in.get<u64>("release_floor"),
@@ -37,9 +38,10 @@ Json pipeline_split(const StrictObject& in) {
 }
 
 Json host_pool(const StrictObject& in) {
-    const sglang::HostTier tier{in.get<double>("host_to_device_ratio"), in.get<double>("host_size_gb_decimal")};
-    return {{"host_tokens", sglang::host_tokens(tier, in.get<u64>("device_tokens"), in.get<u64>("bytes_per_token"),
-                                                in.get<u64>("page_size"))}};
+    const sglang::HostTier tier{in.get<double>("host_to_device_ratio"),
+                                in.get<double>("host_size_gb_decimal")};
+    return {{"host_tokens", sglang::host_tokens(tier, in.get<u64>("device_tokens"),
+                                                in.get<u64>("bytes_per_token"), in.get<u64>("page_size"))}};
 }
 
 /// The case gives slots per request; each strategy is one such number.
@@ -53,19 +55,23 @@ sglang::Options with_slots(sglang::Options options, u64 each) {
 
 Json request_limit(const StrictObject& in) {
     const bool states = in.has("state_slots");
-    sglang::Options options{.context = in.get<u64>("context_len"), .attention_dp = in.get<u32>("attention_dp"),
+    sglang::Options options{.context = in.get<u64>("context_len"),
+                            .attention_dp = in.get<u32>("attention_dp"),
                             .max_running_requests = in.get<u64>("user_limit", sglang::not_set)};
     options = with_slots(options, in.get<u64>("slots_per_request", 3));
-    const auto limit = sglang::request_limit(in.get<u64>("tokens"), in.get<u64>("state_slots", 0), states, options);
+    const auto limit =
+        sglang::request_limit(in.get<u64>("tokens"), in.get<u64>("state_slots", 0), states, options);
     return {{"max_running_requests", limit ? Json(*limit) : Json("refused")}};
 }
 
 Json log_line(const StrictObject& in) {
     const u64 page = in.get<u64>("page_size");
     const u64 tokens = in.get<u64>("tokens");
-    const u64 bytes = sglang::latent_pool(tokens, page, in.get<u64>("layers"), in.get<u64>("latent_bytes_per_token_layer"),
-                                          in.get<u64>("index_bytes_per_token_layer"));
-    if (in.get<u64>("index_tokens_padded", (tokens + page + 1) / page * page) != (tokens + page + 1) / page * page) {
+    const u64 bytes =
+        sglang::latent_pool(tokens, page, in.get<u64>("layers"), in.get<u64>("latent_bytes_per_token_layer"),
+                            in.get<u64>("index_bytes_per_token_layer"));
+    if (in.get<u64>("index_tokens_padded", (tokens + page + 1) / page * page) !=
+        (tokens + page + 1) / page * page) {
         throw std::runtime_error("index rows in whole pages");
     }
     return {{"kv_bytes", bytes}, {"logged_gib_2dp", two_decimals_gib(bytes)}};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A JSON object of a golden case of which every key must be read: a key nobody asked for is a failure, not a detail.
+// A JSON object of a golden case of which every key must be read: a key nobody asked for is a failure, not a
+// detail.
 #pragma once
 
 #include "runner.hpp"

@@ -12,9 +12,10 @@ namespace golden {
 namespace {
 
 bool close_lists(const Json& want, const Json& got, double tolerance) {
-    return want.size() == got.size() && std::equal(want.begin(), want.end(), got.begin(), [&](const Json& a, const Json& b) {
-        return std::abs(a.get<double>() - b.get<double>()) <= tolerance;
-    });
+    return want.size() == got.size() &&
+           std::equal(want.begin(), want.end(), got.begin(), [&](const Json& a, const Json& b) {
+               return std::abs(a.get<double>() - b.get<double>()) <= tolerance;
+           });
 }
 
 /// Pools in any order; the files list them by role and heads.
@@ -23,7 +24,8 @@ Json sorted(Json list) {
     return list;
 }
 
-void compare(const std::string& field, const Json& want, const Json& got, const Json& expect, Report& report) {
+void compare(const std::string& field, const Json& want, const Json& got, const Json& expect,
+             Report& report) {
     if (field == "shares") {
         if (!close_lists(want, got, expect.at("tolerance").get<double>())) {
             report.fail(field, want, got);
@@ -75,6 +77,7 @@ void run(const File& file) {
 
 }  // namespace
 
-const Format trtllm_format{"tensorrt_llm", [](const File& file) { return is_array_of(file, "tensorrt_llm"); }, run};
+const Format trtllm_format{"tensorrt_llm", [](const File& file) { return is_array_of(file, "tensorrt_llm"); },
+                           run};
 
 }  // namespace golden

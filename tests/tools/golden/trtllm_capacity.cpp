@@ -28,8 +28,10 @@ std::string gib_text(u64 bytes) {
 AlikeLayers layers_of(const StrictObject& in) {
     const bool latent = in.has("latent_dim");
     in.ignore("head_dim");
-    return {.layers = in.get<u64>("layers_on_rank"), .kv_heads = in.get<u64>("kv_heads", 1),
-            .head_dim = latent ? in.get<u64>("latent_dim") : in.get<u64>("head_dim"), .planes = in.get<u64>("kv_factor")};
+    return {.layers = in.get<u64>("layers_on_rank"),
+            .kv_heads = in.get<u64>("kv_heads", 1),
+            .head_dim = latent ? in.get<u64>("latent_dim") : in.get<u64>("head_dim"),
+            .planes = in.get<u64>("kv_factor")};
 }
 
 u64 ranks_of(const StrictObject& in) {
@@ -56,7 +58,8 @@ Json window_share(const StrictObject& in) {
     const Json& layers = in.at("layers_per_window");
     Windows all;
     for (std::size_t i = 0; i < windows.size(); ++i) {
-        if (layers.at(i).empty() || !all.push({windows[i].get<u64>(), in.at("bytes_per_token_per_window").at(i).get<u64>()})) {
+        if (layers.at(i).empty() ||
+            !all.push({windows[i].get<u64>(), in.at("bytes_per_token_per_window").at(i).get<u64>()})) {
             throw std::runtime_error("1 to 8 windows with layers");
         }
     }
@@ -69,8 +72,10 @@ Json window_share(const StrictObject& in) {
 
 Json window_clamp(const StrictObject& in) {
     std::map<u64, Json> layers;
-    const Windows windows = windows_of(in.at("windows_to_layers"), in.get<u64>("bytes_per_token_per_layer"), layers);
-    const Windows fitted = clamped(windows, in.get<u64>("pool_bytes"), in.get<u64>("max_tokens", trtllm::not_set));
+    const Windows windows =
+        windows_of(in.at("windows_to_layers"), in.get<u64>("bytes_per_token_per_layer"), layers);
+    const Windows fitted =
+        clamped(windows, in.get<u64>("pool_bytes"), in.get<u64>("max_tokens", trtllm::not_set));
     Json merged = Json::object();
     for (u32 i = 0; i < fitted.size(); ++i) {
         Json& list = merged[std::to_string(fitted[i].tokens)];
@@ -91,14 +96,17 @@ Options budget_options(const StrictObject& in) {
 
 Json pool_budget(const StrictObject& in) {
     const Options options = budget_options(in);
-    return {{"primary_bytes", primary_bytes(in.get<u64>("free_bytes"), options)}, {"secondary_bytes", options.host_bytes}};
+    return {{"primary_bytes", primary_bytes(in.get<u64>("free_bytes"), options)},
+            {"secondary_bytes", options.host_bytes}};
 }
 
 Json variable_window_blocks(const StrictObject& in) {
     std::map<u64, Json> layers;
-    const Windows windows = windows_of(in.at("windows_to_layers"), in.get<u64>("bytes_per_token_per_layer"), layers);
+    const Windows windows =
+        windows_of(in.at("windows_to_layers"), in.get<u64>("bytes_per_token_per_layer"), layers);
     Options options{.path = in.get<std::string>("path") == "cpp" ? Path::cpp : Path::python,
-                    .tokens_per_block = in.get<u64>("tokens_per_block"), .host_bytes = in.get<u64>("secondary_bytes")};
+                    .tokens_per_block = in.get<u64>("tokens_per_block"),
+                    .host_bytes = in.get<u64>("secondary_bytes")};
     if (in.has("shares")) {
         for (const Json& share : in.at("shares")) {
             if (!options.shares.push(share.get<double>())) {
@@ -108,14 +116,17 @@ Json variable_window_blocks(const StrictObject& in) {
     }
     Json blocks = Json::object();
     for (u32 i = 0; i < windows.size(); ++i) {
-        const Blocks own = blocks_of_window(in.get<u64>("primary_bytes"), windows[i].bytes, i, windows.size(), options);
-        blocks[std::to_string(windows[i].tokens)] = {{"primary_blocks", own.primary}, {"secondary_blocks", own.secondary}};
+        const Blocks own =
+            blocks_of_window(in.get<u64>("primary_bytes"), windows[i].bytes, i, windows.size(), options);
+        blocks[std::to_string(windows[i].tokens)] = {{"primary_blocks", own.primary},
+                                                     {"secondary_blocks", own.secondary}};
     }
     return {{"blocks", blocks}};
 }
 
 Json round_to_blocks(const StrictObject& in) {
-    Options options{.tokens_per_block = in.get<u64>("tokens_per_block"), .max_tokens = in.get<u64>("max_tokens")};
+    Options options{.tokens_per_block = in.get<u64>("tokens_per_block"),
+                    .max_tokens = in.get<u64>("max_tokens")};
     options.host_bytes = options.max_tokens;
     const u64 plenty = u64{1} << 50;
     const Blocks down = python_blocks(static_cast<double>(plenty), 1, options);
@@ -142,7 +153,8 @@ Json block_pools(const StrictObject& in) {
     const auto add = [&](PoolRole role, const char* name) {
         for (const auto& [heads, layers] : by_heads) {
             const AlikeLayers alike{layers, heads, in.get<u64>("head_dim"), in.get<u64>("kv_factor")};
-            const u64 bytes = pool_bytes(alike, role, in.get<u64>("index_head_dim", 0), in.get<u64>("blocks"), per, dtype);
+            const u64 bytes =
+                pool_bytes(alike, role, in.get<u64>("index_head_dim", 0), in.get<u64>("blocks"), per, dtype);
             pools.push_back({{"kv_heads", heads}, {"layers", layers}, {"role", name}, {"bytes", bytes}});
         }
     };
@@ -163,18 +175,22 @@ Json block_pools(const StrictObject& in) {
 Json beam_blocks(const StrictObject& in) {
     in.ignore("tokens_per_block");
     const u64 total = in.get<u64>("blocks_total");
-    const u64 each = prompt_blocks(in.get<u64>("context_blocks"), in.get<u64>("beam"), in.get<bool>("share_last_block"));
+    const u64 each =
+        prompt_blocks(in.get<u64>("context_blocks"), in.get<u64>("beam"), in.get<bool>("share_last_block"));
     const u64 admitted = smaller(total / each, in.get<u64>("sequences", 1));
-    return {{"blocks_used", admitted * each}, {"blocks_free", total - admitted * each}, {"admitted_sequences", admitted}};
+    return {{"blocks_used", admitted * each},
+            {"blocks_free", total - admitted * each},
+            {"admitted_sequences", admitted}};
 }
 
 BlockShape shape_of(const StrictObject& in) {
-    return {in.get<u64>("tokens_per_block"), in.get<u64>("window"), in.get<u64>("beam"), in.get<u64>("sink_tokens", 0)};
+    return {in.get<u64>("tokens_per_block"), in.get<u64>("window"), in.get<u64>("beam"),
+            in.get<u64>("sink_tokens", 0)};
 }
 
 Json next_step(const StrictObject& in) {
-    const InFlight request{in.get<u64>("prompt_tokens"), in.get<u64>("generated_tokens"), in.get<u64>("max_new_tokens"),
-                           in.get<u64>("draft_tokens")};
+    const InFlight request{in.get<u64>("prompt_tokens"), in.get<u64>("generated_tokens"),
+                           in.get<u64>("max_new_tokens"), in.get<u64>("draft_tokens")};
     const bool two = in.get<bool>("look_two_steps_ahead");
     return {{"blocks_needed", in.get<bool>("prefill_step") ? prefill_blocks(request, shape_of(in))
                                                            : decode_blocks(request, two, shape_of(in))}};
@@ -187,8 +203,8 @@ Json sequence_max(const StrictObject& in) {
 Json to_completion(const StrictObject& in) {
     const u64 prompt = in.get<u64>("prompt_tokens");
     const InFlight request{prompt, in.get<u64>("current_tokens") - prompt, in.get<u64>("max_new_tokens"), 0};
-    return {{"blocks", blocks_to_completion(request, in.get<u64>("blocks_allocated"), in.get<u64>("temporary_window"),
-                                            shape_of(in))}};
+    return {{"blocks", blocks_to_completion(request, in.get<u64>("blocks_allocated"),
+                                            in.get<u64>("temporary_window"), shape_of(in))}};
 }
 
 Json temporary(const StrictObject& in) {
@@ -205,17 +221,22 @@ Json upper_bound(const StrictObject& in) {
 
 Json lifetime(const StrictObject& in) {
     const auto at = [&](u64 tokens) {
-        return window_blocks(tokens, in.get<u64>("window"), in.get<u64>("max_seq_len"), in.get<u64>("tokens_per_block"));
+        return window_blocks(tokens, in.get<u64>("window"), in.get<u64>("max_seq_len"),
+                             in.get<u64>("tokens_per_block"));
     };
     Json listed = Json::object();
     for (u64 tokens = in.get<u64>("prompt_tokens", 1); tokens <= 4096; ++tokens) {
         listed[std::to_string(tokens)] = at(tokens).listed;
     }
     const WindowBlocks now = at(in.get<u64>("tokens", 0));
-    return {{"blocks_listed_at_tokens", listed}, {"front_blocks_detached", now.detached}, {"blocks_live", now.live()}};
+    return {{"blocks_listed_at_tokens", listed},
+            {"front_blocks_detached", now.detached},
+            {"blocks_live", now.live()}};
 }
 
-ElementFormat bytes_each(const StrictObject& in, const char* key) { return {.elems = 1, .bytes = in.get<u32>(key)}; }
+ElementFormat bytes_each(const StrictObject& in, const char* key) {
+    return {.elems = 1, .bytes = in.get<u32>(key)};
+}
 
 Json states(const StrictObject& in) {
     in.ignore("model");
@@ -230,11 +251,12 @@ Json states(const StrictObject& in) {
 }
 
 Json hybrid_budget(const StrictObject& in) {
-    const HybridBudget budget{.attention = in.get<u64>("attention_bytes_per_token"),
-                              .state = in.get<u64>("state_bytes_per_slot"),
-                              .slots = in.get<u64>("max_batch") * in.get<u64>("pp") + in.get<u64>("dummy_slots"),
-                              .interval = in.get<u64>("snapshot_interval", 0),
-                              .tokens_per_block = in.get<u64>("tokens_per_block")};
+    const HybridBudget budget{
+        .attention = in.get<u64>("attention_bytes_per_token"),
+        .state = in.get<u64>("state_bytes_per_slot"),
+        .slots = in.get<u64>("max_batch") * in.get<u64>("pp") + in.get<u64>("dummy_slots"),
+        .interval = in.get<u64>("snapshot_interval", 0),
+        .tokens_per_block = in.get<u64>("tokens_per_block")};
     return {{"slope_bytes_per_token", budget.slope()}, {"intercept_bytes", budget.intercept()},
             {"max_tokens", budget.max_tokens(in.get<u64>("budget_bytes"))}};
 }
@@ -257,8 +279,12 @@ Json trtllm_pool_blocks(const StrictObject& in) {
                                            : python_blocks(python_memory(free, options), bytes, options);
     }
     const u64 tokens = blocks.primary * options.tokens_per_block;
-    return {{"bytes_per_token", bytes}, {"primary_blocks", blocks.primary}, {"secondary_blocks", blocks.secondary},
-            {"primary_tokens", tokens}, {"pool_bytes", tokens * bytes}, {"logged_gib_2dp", gib_text(tokens * bytes)}};
+    return {{"bytes_per_token", bytes},
+            {"primary_blocks", blocks.primary},
+            {"secondary_blocks", blocks.secondary},
+            {"primary_tokens", tokens},
+            {"pool_bytes", tokens * bytes},
+            {"logged_gib_2dp", gib_text(tokens * bytes)}};
 }
 
 Json trtllm_capacity(const std::string& kind, const StrictObject& in) {

@@ -12,8 +12,8 @@ using namespace kvcap;
 /// The record as the inputs of a golden case of kind pool_blocks.
 Json inputs_of(const Observation& asked) {
     Json inputs = asked.model;
-    for (const char* key : {"tp", "pp", "attention_dp", "dtype", "tokens_per_block", "free_fraction", "max_tokens",
-                            "host_bytes", "path"}) {
+    for (const char* key : {"tp", "pp", "attention_dp", "dtype", "tokens_per_block", "free_fraction",
+                            "max_tokens", "host_bytes", "path"}) {
         inputs[key] = asked.options.at(key);
     }
     inputs["free_bytes"] = asked.has_budget ? asked.budget : u64{1} << 50;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// TensorRT-LLM golden cases of kind prefix_reuse: requests that start, store and finish, with what the engine answered.
+// TensorRT-LLM golden cases of kind prefix_reuse: requests that start, store and finish, with what the engine
+// answered.
 #include "trtllm.hpp"
 
 #include <kvcap/engine/trtllm/reuse.hpp>
@@ -51,7 +52,8 @@ Prompt prompt_of(const StrictObject& step) {
     if (step.has("images")) {
         for (const Json& json : step.at("images")) {
             const StrictObject image{json};
-            prompt.media.push_back({image.get<std::string>("hash"), image.get<u64>("start"), image.get<u64>("length")});
+            prompt.media.push_back(
+                {image.get<std::string>("hash"), image.get<u64>("start"), image.get<u64>("length")});
             image.done("an image");
         }
     }

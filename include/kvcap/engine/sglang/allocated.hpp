@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How many bytes do SGLang's pools really take? Every pool has one page more than its tokens (page 0 takes writes of
-// padding), states one slot more. Budget and allocation differ: fp8 latents of sparse attention take 656 bytes where
-// 576 were charged. Sources: mem_cache/memory_pool.py, swa_memory_pool.py, deepseek_v4_memory_pool.py.
+// How many bytes do SGLang's pools really take? Every pool has one page more than its tokens (page 0 takes
+// writes of padding), states one slot more. Budget and allocation differ: fp8 latents of sparse attention
+// take 656 bytes where 576 were charged. Sources: mem_cache/memory_pool.py, swa_memory_pool.py,
+// deepseek_v4_memory_pool.py.
 #pragma once
 
 #include <kvcap/engine/sglang/compressed.hpp>
@@ -9,7 +10,8 @@
 
 namespace kvcap::inline v1::sglang {
 
-/// k, v: what the log calls K size and V size. kv: models with latents (index keys included; fp4 scales are not).
+/// k, v: what the log calls K size and V size. kv: models with latents (index keys included; fp4 scales are
+/// not).
 struct Allocation {
     u64 k = 0;
     u64 v = 0;
@@ -86,7 +88,8 @@ constexpr Allocation head_pool(u64 tokens, u64 layers, const Row& row, const Opt
             .v = rows * (stored_value(row, options.dtype) * layers + extra)};
 }
 
-constexpr Allocation head_allocation(const TokenPools& pools, const Local& local, const Options& options) noexcept {
+constexpr Allocation head_allocation(const TokenPools& pools, const Local& local,
+                                     const Options& options) noexcept {
     const u64 full_tokens = local.window_layers != 0 ? pools.full : pools.tokens;
     const Allocation full = head_pool(full_tokens, local.full_layers, local.full, options);
     const Allocation window = head_pool(pools.window, local.window_layers, local.window, options);
@@ -123,8 +126,8 @@ constexpr CompressedBytes compressed_bytes(const TokenPools& pools, u64 requests
     return {.window = padded_pages(pools.window, page, latent) * local.window_layers,
             .quarter = padded_pages(pools.quarter, page / 4, latent) * local.quarter_layers,
             .hundredth = padded_pages(pools.hundredth, page / 128, latent) * local.hundredth_layers,
-            .index = (pools.hundredth * 32 + page / 4 + 1) / (page / 4) * (page / 4) * (u64{local.index_width} + 4) *
-                     local.quarter_layers,
+            .index = (pools.hundredth * 32 + page / 4 + 1) / (page / 4) * (page / 4) *
+                     (u64{local.index_width} + 4) * local.quarter_layers,
             .quarter_states = round_up(pools.quarter_states + ring + 1, 4) * state * local.quarter_layers,
             .hundredth_states = request_state_bytes(requests, local, options)};
 }

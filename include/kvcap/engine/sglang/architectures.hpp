@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// For which models does SGLang keep a separate window pool? Only those on its list; every other model with sliding
-// windows is charged as if all its layers were full. The window it then uses is often the config's less one.
-// Sources: configs/model_config.py is_hybrid_swa_model, models/*.py get_attention_sliding_window_size.
+// For which models does SGLang keep a separate window pool? Only those on its list; every other model with
+// sliding windows is charged as if all its layers were full. The window it then uses is often the config's
+// less one. Sources: configs/model_config.py is_hybrid_swa_model, models/*.py
+// get_attention_sliding_window_size.
 #pragma once
 
 #include <kvcap/engine/sglang/options.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How many bytes does SGLang charge its budget for a token? Its "cell size", over the stage's layers: rows x element
-// bytes, with the engine's own rounding of scales, plus drafts. What it then allocates differs (allocated.hpp).
-// Source: pool_configurator.DefaultPoolConfigurator._compute_cell_size, HybridSWAPoolConfigurator.__init__.
+// How many bytes does SGLang charge its budget for a token? Its "cell size", over the stage's layers: rows x
+// element bytes, with the engine's own rounding of scales, plus drafts. What it then allocates differs
+// (allocated.hpp). Source: pool_configurator.DefaultPoolConfigurator._compute_cell_size,
+// HybridSWAPoolConfigurator.__init__.
 #pragma once
 
 #include <kvcap/engine/sglang/layers.hpp>
@@ -69,8 +70,8 @@ constexpr u64 plain_cell(const Local& local, const Options& options) noexcept {
     return truncated(static_cast<double>(cell) * (1 + share));
 }
 
-/// Bytes per full token in a window model: full layers and drafts, and `window_ratio` of the window layers. Without
-/// full layers: bytes per window token.
+/// Bytes per full token in a window model: full layers and drafts, and `window_ratio` of the window layers.
+/// Without full layers: bytes per window token.
 struct WindowCell {
     u64 full_layer = 0;
     u64 window_layer = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How does SGLang divide memory for DeepSeek-V4? One token of the full pool pays for a share of the window pool, a
-// quarter or a 128th of an entry, its index key and the compressors' rings; the 128-fold compressor's state is fixed by
-// the number of requests. Source: pool_configurator.DSV4PoolConfigurator, mem_cache/deepseek_v4_memory_pool.py.
+// How does SGLang divide memory for DeepSeek-V4? One token of the full pool pays for a share of the window
+// pool, a quarter or a 128th of an entry, its index key and the compressors' rings; the 128-fold compressor's
+// state is fixed by the number of requests. Source: pool_configurator.DSV4PoolConfigurator,
+// mem_cache/deepseek_v4_memory_pool.py.
 #pragma once
 
 #include <kvcap/engine/sglang/windows.hpp>
@@ -34,7 +35,8 @@ constexpr double compressed_cell(const Local& local, const Options& options) noe
     const double latent = static_cast<double>(compressed_latent_bytes(local.window.latent, options));
     const double index = static_cast<double>(scaled_index_bytes(local.index_width));
     const double state = static_cast<double>(4 * u64{local.window.latent} * options.compressor_state_bytes);
-    const double index_state = static_cast<double>(4 * u64{local.index_width} * options.compressor_state_bytes);
+    const double index_state =
+        static_cast<double>(4 * u64{local.index_width} * options.compressor_state_bytes);
     const double ring = static_cast<double>(rings(options).quarter) / static_cast<double>(local.window_of);
     const double quarter = local.quarter_layers;
     const double windows = options.window_ratio * latent * local.window_layers;
@@ -66,7 +68,8 @@ constexpr TokenPools compressed_pools_of(u64 tokens, const Local& local, const O
             .quarter_states = window / local.window_of * rings(options).quarter};
 }
 
-constexpr Result<TokenPools> compressed_pools(u64 budget, const Local& local, const Options& options) noexcept {
+constexpr Result<TokenPools> compressed_pools(u64 budget, const Local& local,
+                                              const Options& options) noexcept {
     if (options.page % 128 != 0) {
         return Error{.code = Errc::not_divisible, .got = options.page, .want = 128};
     }
@@ -74,9 +77,10 @@ constexpr Result<TokenPools> compressed_pools(u64 budget, const Local& local, co
         return Errc::zero_dimension;
     }
     const double cell = compressed_cell(local, options);
-    const u64 requests = options.max_running_requests != not_set
-                             ? per_worker(options.max_running_requests, options)
-                             : estimated_requests(truncated(static_cast<double>(budget) / cell), options.context);
+    const u64 requests =
+        options.max_running_requests != not_set
+            ? per_worker(options.max_running_requests, options)
+            : estimated_requests(truncated(static_cast<double>(budget) / cell), options.context);
     const u64 fixed = request_state_bytes(requests, local, options);
     const double left = static_cast<double>(budget > fixed ? budget - fixed : 0);
     return compressed_pools_of(truncated(left / cell), local, options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SGLang as a value: its server arguments. What it makes of a model and of the bytes that the weights leave, and which
-// prefix its trees would hit when the pages of each group are held or not.
+// SGLang as a value: its server arguments. What it makes of a model and of the bytes that the weights leave,
+// and which prefix its trees would hit when the pages of each group are held or not.
 #pragma once
 
 #include <kvcap/engine/sglang/plan.hpp>
@@ -17,9 +17,10 @@ constexpr Bytes budget_of(const Memory& memory) noexcept {
 struct Engine {
     Options options{};
 
-    /// Every stage by itself, and the one with the fewest tokens, by which all are cut. Errors: the engine's own, and
-    /// splits that do not divide.
-    constexpr Result<RankPools> poorest(const ModelSpec& model, const Sharding& sharding, const Budget& budget) const noexcept {
+    /// Every stage by itself, and the one with the fewest tokens, by which all are cut. Errors: the engine's
+    /// own, and splits that do not divide.
+    constexpr Result<RankPools> poorest(const ModelSpec& model, const Sharding& sharding,
+                                        const Budget& budget) const noexcept {
         if (const Error wrong = check_workers(budget, sharding.pp); wrong.code != Errc::ok) {
             return wrong;
         }
@@ -37,9 +38,10 @@ struct Engine {
         return rank_pools(model, sharding, poorest, rest, options, fewest);
     }
 
-    /// The pools of the stage with the fewest tokens; all stages have as many. Budget: bytes after the weights, for
-    /// caches and states; the least over the workers holds for all.
-    constexpr Result<PoolPlan> pools(const ModelSpec& model, const Sharding& sharding, const Budget& budget) const noexcept {
+    /// The pools of the stage with the fewest tokens; all stages have as many. Budget: bytes after the
+    /// weights, for caches and states; the least over the workers holds for all.
+    constexpr Result<PoolPlan> pools(const ModelSpec& model, const Sharding& sharding,
+                                     const Budget& budget) const noexcept {
         const Result<RankPools> rank = poorest(model, sharding, budget);
         if (!rank) {
             return rank.error();
@@ -60,15 +62,18 @@ struct Engine {
         return plan;
     }
 
-    /// A window wants W live tokens before the boundary, or no hole at all; a state its snapshot; boundaries are pages.
-    constexpr Result<Hit> hits(const PoolPlan& plan, const Held* held, const Request& request) const noexcept {
+    /// A window wants W live tokens before the boundary, or no hole at all; a state its snapshot; boundaries
+    /// are pages.
+    constexpr Result<Hit> hits(const PoolPlan& plan, const Held* held,
+                               const Request& request) const noexcept {
         Group<> groups[most_groups]{};
         for (u32 c = 0; c < plan.classes.size(); ++c) {
             const Retention& stays = plan.classes[c].retention;
             groups[c].rule = rule_of(stays, options.page, WindowEdge::full);
             groups[c].pages = {held[c].word, held[c].count};
         }
-        return common_hit(groups, plan.classes.size(), {.limit = request.limit, .grid = {.unit = options.page}});
+        return common_hit(groups, plan.classes.size(),
+                          {.limit = request.limit, .grid = {.unit = options.page}});
     }
 
     friend constexpr bool operator==(const Engine&, const Engine&) = default;

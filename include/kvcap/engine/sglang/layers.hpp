@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What does a pipeline stage of SGLang see of a model? One row a layer for full attention, one for windows, index keys,
-// states; how many of each. Heads on a rank = max(1, heads // tp); tp = tp // attention dp // cp; leftover layers go to
-// the last stages. Sources: ModelConfig.get_num_kv_heads, distributed/utils.get_pp_indices, adjust_hybrid_swa_layer_ids.
+// What does a pipeline stage of SGLang see of a model? One row a layer for full attention, one for windows,
+// index keys, states; how many of each. Heads on a rank = max(1, heads // tp); tp = tp // attention dp // cp;
+// leftover layers go to the last stages. Sources: ModelConfig.get_num_kv_heads,
+// distributed/utils.get_pp_indices, adjust_hybrid_swa_layer_ids.
 #pragma once
 
 #include <kvcap/engine/sglang/options.hpp>
@@ -21,8 +22,8 @@ struct Row {
     friend constexpr bool operator==(const Row&, const Row&) = default;
 };
 
-/// What SGLang makes of a cache. Windows of unlisted architectures, prompt-only and cross caches are full ones to it.
-/// entries: strided latents behind a window (DeepSeek-V4). none: constants outside the pool.
+/// What SGLang makes of a cache. Windows of unlisted architectures, prompt-only and cross caches are full
+/// ones to it. entries: strided latents behind a window (DeepSeek-V4). none: constants outside the pool.
 enum class Part : u8 { full, window, index, entries, compressor, state, none, unsupported };
 
 /// Layers of one stage. window_of: tokens of the largest window.
@@ -67,8 +68,8 @@ constexpr Result<Sharding> attention_ranks(const ModelSpec& model, const Shardin
 
 /// The state kinds the engine serves (configs/hybrid_arch.py).
 constexpr bool known_state(Kind kind) noexcept {
-    return kind == Kind::mamba2 || kind == Kind::gated_delta || kind == Kind::kda || kind == Kind::lightning ||
-           kind == Kind::short_conv;
+    return kind == Kind::mamba2 || kind == Kind::gated_delta || kind == Kind::kda ||
+           kind == Kind::lightning || kind == Kind::short_conv;
 }
 
 constexpr Part part_of(const LayerForm& form, const Options& options) noexcept {
@@ -181,8 +182,9 @@ constexpr bool has_index(const ModelSpec& model) noexcept {
     return false;
 }
 
-/// Geometry is the whole model's, counts are the stage's. In hybrid window models the engine's range of a stage ends
-/// inclusively, so every stage but the last also counts (and allocates) the next stage's first layer.
+/// Geometry is the whole model's, counts are the stage's. In hybrid window models the engine's range of a
+/// stage ends inclusively, so every stage but the last also counts (and allocates) the next stage's first
+/// layer.
 constexpr Result<Local> local_layers(const ModelSpec& model, const Sharding& ranks, u32 stage,
                                      const Options& options) noexcept {
     const Result<LayerRange> own = layers_of_stage(model.layers, ranks, stage);

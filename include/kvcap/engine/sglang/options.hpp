@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What does SGLang let its user decide about the cache? Its server arguments, with its defaults, and the budget rule:
-// free after load - total before load x (1 - mem_fraction_static), in doubles of GiB.
-// Rules: SGLang main at 8905cbd (2026-07-20), srt/server_args.py, mem_cache/kv_cache_configurator.py.
+// What does SGLang let its user decide about the cache? Its server arguments, with its defaults, and the
+// budget rule: free after load - total before load x (1 - mem_fraction_static), in doubles of GiB. Rules:
+// SGLang main at 8905cbd (2026-07-20), srt/server_args.py, mem_cache/kv_cache_configurator.py.
 #pragma once
 
 #include <kvcap/element.hpp>
@@ -16,7 +16,8 @@ inline constexpr u32 rules_date = 20260720;
 inline constexpr u64 not_set = off_scale;
 
 enum class KvDtype : u8 { bf16, fp8, mxfp8, fp4 };
-/// nvfp4 keeps an fp8 workspace of one layer beside its pool; the block-16 flavour is charged for one it does not have.
+/// nvfp4 keeps an fp8 workspace of one layer beside its pool; the block-16 flavour is charged for one it does
+/// not have.
 enum class Fp4 : u8 { nvfp4, mx_block16 };
 /// How a hybrid state model keeps copies of states for its prefix tree.
 enum class StateStrategy : u8 { no_buffer, extra_buffer, extra_buffer_lazy };

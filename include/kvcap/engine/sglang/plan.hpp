@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What do SGLang's pools look like as a plan? A unit is a page of a pool, or a slot of states. A request takes whole
-// pages of its tokens; of a window at most the window and one page more (what admission charges); of states the slots
-// that its strategy keeps. DeepSeek-V4: six pools, all in steps of one page of tokens.
+// What do SGLang's pools look like as a plan? A unit is a page of a pool, or a slot of states. A request
+// takes whole pages of its tokens; of a window at most the window and one page more (what admission charges);
+// of states the slots that its strategy keeps. DeepSeek-V4: six pools, all in steps of one page of tokens.
 #pragma once
 
 #include <kvcap/engine/plan.hpp>
@@ -38,14 +38,18 @@ constexpr Steps steps_of(PoolKind kind, const RankPools& rank, const Options& op
 }
 
 /// One pool and the class that draws from it.
-constexpr void add_pool(PoolPlan& plan, PoolKind kind, Pool pool, const RankPools& rank, const Options& options) noexcept {
+constexpr void add_pool(PoolPlan& plan, PoolKind kind, Pool pool, const RankPools& rank,
+                        const Options& options) noexcept {
     pool.allocated = pool.allocated.value != 0 ? pool.allocated : pool.each * (pool.units + pool.extra);
     const u16 at = static_cast<u16>(plan.pools.size());
     const bool slots = kind == PoolKind::state || kind == PoolKind::request_state;
     static_cast<void>(plan.pools.push(pool));
-    static_cast<void>(plan.classes.push({.pool = at, .kind = static_cast<u8>(kind),
-                                         .retention = retention_of(kind, rank), .block = slots ? 1 : options.page,
-                                         .page = pool.each, .charge = pool.each,
+    static_cast<void>(plan.classes.push({.pool = at,
+                                         .kind = static_cast<u8>(kind),
+                                         .retention = retention_of(kind, rank),
+                                         .block = slots ? 1 : options.page,
+                                         .page = pool.each,
+                                         .charge = pool.each,
                                          .steps = steps_of(kind, rank, options)}));
 }
 
@@ -61,7 +65,8 @@ constexpr void add_compressed(PoolPlan& plan, const RankPools& rank, const Optio
     add_pool(plan, PoolKind::window, paged(rank.pools.window, bytes.window, options), rank, options);
     if (rank.layers.quarter_layers != 0) {
         add_pool(plan, PoolKind::quarter, paged(full, bytes.quarter + bytes.index, options), rank, options);
-        add_pool(plan, PoolKind::quarter_state, paged(rank.pools.window, bytes.quarter_states, options), rank, options);
+        add_pool(plan, PoolKind::quarter_state, paged(rank.pools.window, bytes.quarter_states, options), rank,
+                 options);
     }
     if (rank.layers.hundredth_layers != 0) {
         add_pool(plan, PoolKind::hundredth, paged(full, bytes.hundredth, options), rank, options);
@@ -73,7 +78,8 @@ constexpr void add_compressed(PoolPlan& plan, const RankPools& rank, const Optio
     }
 }
 
-constexpr void add_tokens(PoolPlan& plan, const RankPools& rank, bool encoder, const Options& options) noexcept {
+constexpr void add_tokens(PoolPlan& plan, const RankPools& rank, bool encoder,
+                          const Options& options) noexcept {
     const Allocation& taken = rank.allocated;
     if (rank.layers.window_layers != 0) {
         if (rank.layers.full_layers != 0) {
@@ -118,7 +124,8 @@ constexpr PoolKind kind_of(const LayerForm& form, const Options& options) noexce
         case Part::state: return PoolKind::state;
         case Part::entries: return stride == 4 ? PoolKind::quarter : PoolKind::hundredth;
         case Part::index: return stride == 4 ? PoolKind::quarter : PoolKind::full;
-        case Part::compressor: return form.retention.span.value < 128 ? PoolKind::quarter_state : PoolKind::request_state;
+        case Part::compressor:
+            return form.retention.span.value < 128 ? PoolKind::quarter_state : PoolKind::request_state;
         default: break;
     }
     return form.retention.source == Source::encoder ? PoolKind::encoder : PoolKind::full;

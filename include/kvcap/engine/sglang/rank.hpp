@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What does one rank of SGLang set up? From GiB left after the weights: states first, then tokens by the cell size,
-// rounded to pages, capped by the user and by the poorest pipeline stage, then the request limit.
+// What does one rank of SGLang set up? From GiB left after the weights: states first, then tokens by the cell
+// size, rounded to pages, capped by the user and by the poorest pipeline stage, then the request limit.
 // Source: KVCacheConfigurator._resolve_memory_pool_config, config_from_budget, _apply_token_constraints.
 #pragma once
 
@@ -32,7 +32,8 @@ constexpr double charged_cell(const Local& local, const Options& options) noexce
                                     : static_cast<double>(plain_cell(local, options));
 }
 
-constexpr Result<TokenPools> pools_of_budget(u64 budget, const Local& local, const Options& options) noexcept {
+constexpr Result<TokenPools> pools_of_budget(u64 budget, const Local& local,
+                                             const Options& options) noexcept {
     if (local.compressed()) {
         return compressed_pools(budget, local, options);
     }
@@ -46,7 +47,8 @@ constexpr Result<TokenPools> pools_of_budget(u64 budget, const Local& local, con
     return TokenPools{.tokens = round_down(budget / cell, options.page)};
 }
 
-constexpr Result<TokenPools> pools_of_tokens(u64 tokens, const Local& local, const Options& options) noexcept {
+constexpr Result<TokenPools> pools_of_tokens(u64 tokens, const Local& local,
+                                             const Options& options) noexcept {
     if (local.compressed()) {
         return compressed_pools_of(tokens, local, options);
     }
@@ -57,8 +59,8 @@ constexpr Result<TokenPools> pools_of_tokens(u64 tokens, const Local& local, con
 }
 
 /// States of the rank: shape, bytes of a slot, slots, and what they leave of `rest`.
-constexpr Result<double> take_states(RankPools& rank, const ModelSpec& model, double rest, const Sharding& ranks,
-                                     const Options& options) noexcept {
+constexpr Result<double> take_states(RankPools& rank, const ModelSpec& model, double rest,
+                                     const Sharding& ranks, const Options& options) noexcept {
     if (rank.layers.state_form == no_layer) {
         return rest;
     }
@@ -116,8 +118,8 @@ constexpr Result<RankPools> rank_alone(const ModelSpec& model, const Sharding& r
 }
 
 /// rest: GiB left after the weights. others: the least token count of the other stages.
-constexpr Result<RankPools> rank_pools(const ModelSpec& model, const Sharding& sharding, u32 stage, double rest,
-                                       const Options& options, u64 others = not_set) noexcept {
+constexpr Result<RankPools> rank_pools(const ModelSpec& model, const Sharding& sharding, u32 stage,
+                                       double rest, const Options& options, u64 others = not_set) noexcept {
     const Result<Sharding> ranks = attention_ranks(model, sharding, options);
     if (!ranks) {
         return ranks.error();
@@ -138,7 +140,8 @@ constexpr Result<RankPools> rank_pools(const ModelSpec& model, const Sharding& s
         return limit.error();
     }
     rank.request_limit = *limit;
-    rank.request_states = rank.layers.compressed() ? request_rows(*limit, options) * rings(options).hundredth : 0;
+    rank.request_states =
+        rank.layers.compressed() ? request_rows(*limit, options) * rings(options).hundredth : 0;
     rank.allocated = allocation(*pools, *limit, rank.state_slots, rank.state, rank.layers, options);
     return rank;
 }

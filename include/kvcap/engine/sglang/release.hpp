@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which window slots does a running request give back, and where does a prefill step keep a state? Both decide what a
-// later prompt can reuse. Sources: mem_cache/common.py free_swa_out_of_window_slots;
+// Which window slots does a running request give back, and where does a prefill step keep a state? Both
+// decide what a later prompt can reuse. Sources: mem_cache/common.py free_swa_out_of_window_slots;
 // managers/schedule_batch.py _mamba_radix_cache_v2_req_prepare_for_extend.
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace kvcap::inline v1::sglang {
 
-/// tokens: before this step. protected_prefix: already in the tree. floor: the request's own lower end, rounded up to
-/// pages. released: tokens in front that have no window slots any more.
+/// tokens: before this step. protected_prefix: already in the tree. floor: the request's own lower end,
+/// rounded up to pages. released: tokens in front that have no window slots any more.
 struct WindowRelease {
     u64 tokens = 0;
     u64 window = 0;
@@ -37,7 +37,8 @@ constexpr Released released(const WindowRelease& request) noexcept {
     return upto > before ? Released{upto, upto - before} : Released{before, 0};
 }
 
-/// A prefill step of `fresh` tokens behind `prefix`. branch: the point where the tree asked for a state; no_branch: none.
+/// A prefill step of `fresh` tokens behind `prefix`. branch: the point where the tree asked for a state;
+/// no_branch: none.
 struct PrefillStep {
     u64 prefix = 0;
     u64 fresh = 0;
@@ -56,8 +57,10 @@ constexpr u64 state_kept_at(const PrefillStep& step, u64 chunk) noexcept {
     if (step.fresh < chunk) {
         return no_state;
     }
-    const bool inside = step.branch != no_branch && step.branch > step.prefix && step.branch < step.prefix + step.fresh;
-    return inside && (step.branch - step.prefix) % chunk == 0 ? step.branch : step.prefix + round_down(step.fresh, chunk);
+    const bool inside =
+        step.branch != no_branch && step.branch > step.prefix && step.branch < step.prefix + step.fresh;
+    return inside && (step.branch - step.prefix) % chunk == 0 ? step.branch
+                                                              : step.prefix + round_down(step.fresh, chunk);
 }
 
 }  // namespace kvcap::inline v1::sglang

@@ -28,7 +28,8 @@ constexpr Result<u64> request_limit(u64 tokens, u64 slots, bool has_states, cons
     return limit != 0 ? Result<u64>{limit} : Error{.code = Errc::no_state_slots, .got = slots, .want = each};
 }
 
-/// Tokens of the host pool (HiCache): a decimal size, or a multiple of the device's tokens; one page more than whole.
+/// Tokens of the host pool (HiCache): a decimal size, or a multiple of the device's tokens; one page more
+/// than whole.
 struct HostTier {
     double ratio = 2.0;
     double size_gb = 0;  ///< 10^9 bytes; 0: by ratio

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How much memory does SGLang give to recurrent states? By default ratio / (1 + ratio) of what the weights left (47.4%),
-// in slots of all state layers of the model, whatever the stage holds; the tensors have one slot more.
-// Sources: configs/mamba_utils.py (shapes), KVCacheConfigurator._handle_max_mamba_cache, _calculate_mamba_ratio.
+// How much memory does SGLang give to recurrent states? By default ratio / (1 + ratio) of what the weights
+// left (47.4%), in slots of all state layers of the model, whatever the stage holds; the tensors have one
+// slot more. Sources: configs/mamba_utils.py (shapes), KVCacheConfigurator._handle_max_mamba_cache,
+// _calculate_mamba_ratio.
 #pragma once
 
 #include <kvcap/engine/sglang/layers.hpp>
@@ -20,18 +21,21 @@ struct StateShape {
     friend constexpr bool operator==(const StateShape&, const StateShape&) = default;
 };
 
-/// Channels of a gated delta layer's convolution: values, keys and queries. Key heads are padded to the ranks as Mamba-2
-/// pads its groups. JetNemotron convolves values only (its state is key x value); the engine makes room for all three.
+/// Channels of a gated delta layer's convolution: values, keys and queries. Key heads are padded to the ranks
+/// as Mamba-2 pads its groups. JetNemotron convolves values only (its state is key x value); the engine makes
+/// room for all three.
 constexpr u64 delta_channels(const Stream& state, const Stream& conv, u64 tp) noexcept {
     const bool values_only = conv.heads == u64{state.heads} * state.width;
     const u64 values = u64{state.heads} * (values_only ? state.width : state.rows);
     const u64 key_dim = values_only ? state.rows : state.width;
-    const u64 key_heads = values_only ? state.heads : (conv.heads - smaller(conv.heads, values)) / (2 * key_dim);
+    const u64 key_heads =
+        values_only ? state.heads : (conv.heads - smaller(conv.heads, values)) / (2 * key_dim);
     return (values + 2 * (key_heads % tp == 0 ? key_heads : tp) * key_dim) / tp;
 }
 
 /// Channels of one convolution on a rank.
-constexpr Result<u64> conv_channels(const LayerForm& form, const Stream& conv, const Sharding& ranks) noexcept {
+constexpr Result<u64> conv_channels(const LayerForm& form, const Stream& conv,
+                                    const Sharding& ranks) noexcept {
     const Stream& state = form.streams[form.streams.size() - 1];
     if (form.kind == Kind::gated_delta && state.elements() != 0 && state.heads % ranks.tp == 0) {
         return delta_channels(state, conv, ranks.tp);
@@ -43,7 +47,8 @@ constexpr Result<u64> conv_channels(const LayerForm& form, const Stream& conv, c
     return u64{*heads} * conv.width;
 }
 
-constexpr Result<StateShape> state_shape(const LayerForm& form, const Sharding& ranks, const Options& options) noexcept {
+constexpr Result<StateShape> state_shape(const LayerForm& form, const Sharding& ranks,
+                                         const Options& options) noexcept {
     StateShape shape{};
     u64 conv = 0;
     u64 ssm = 0;
@@ -104,7 +109,8 @@ constexpr u64 slots_by_ratio(double rest, Bytes slot, const Options& options) no
     if (!options.speculation.on()) {
         return floor_div(bytes, each);
     }
-    const double drafts = static_cast<double>(options.speculation.tokens) / static_cast<double>(slots_per_request(options));
+    const double drafts =
+        static_cast<double>(options.speculation.tokens) / static_cast<double>(slots_per_request(options));
     return floor_div(bytes, each * (1 + drafts));
 }
 
@@ -112,7 +118,8 @@ constexpr u64 slots_by_ratio(double rest, Bytes slot, const Options& options) no
 constexpr u64 drafting_requests(u64 slots, const Options& options) noexcept {
     const bool by_requests = !options.prefix_cache && options.max_state_slots == not_set;
     return by_requests ? slots
-                       : smaller(per_worker(options.max_running_requests, options), slots / slots_per_request(options));
+                       : smaller(per_worker(options.max_running_requests, options),
+                                 slots / slots_per_request(options));
 }
 
 /// slot: bytes of one slot over all state layers of the model.
@@ -136,7 +143,8 @@ constexpr Result<StateBudget> state_budget(double rest, Bytes slot, const Option
         budget.rest_gib -= gib(static_cast<double>(slot.value * drafts));
     }
     if (budget.slots == 0) {
-        return Error{.code = Errc::no_state_slots, .got = truncated(rest * bytes_per_gib), .want = slot.value};
+        return Error{
+            .code = Errc::no_state_slots, .got = truncated(rest * bytes_per_gib), .want = slot.value};
     }
     budget.rest_gib -= gib(static_cast<double>(budget.slots * slot.value));
     return budget;

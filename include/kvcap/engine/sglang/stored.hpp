@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// In which formats does SGLang store what a model keeps? The model with every cache stored as these options say: what
-// held bytes are to be compared with what the engine reserves.
+// In which formats does SGLang store what a model keeps? The model with every cache stored as these options
+// say: what held bytes are to be compared with what the engine reserves.
 #pragma once
 
 #include <kvcap/engine/sglang/allocated.hpp>
@@ -23,7 +23,8 @@ struct StoredModel {
     bool compressed = false;
 };
 
-constexpr ElementFormat latent_format(const Stream& stream, const StoredModel& model, const Options& options) noexcept {
+constexpr ElementFormat latent_format(const Stream& stream, const StoredModel& model,
+                                      const Options& options) noexcept {
     if (model.compressed) {
         return {.elems = stream.width, .bytes = stream.width + options.rope + 8};
     }
@@ -36,11 +37,13 @@ constexpr ElementFormat latent_format(const Stream& stream, const StoredModel& m
     return stream.role == Role::rope ? bf16 : fp8_scale_per_128;
 }
 
-constexpr ElementFormat index_format(const Stream& stream, const StoredModel& model, const Options& options) noexcept {
+constexpr ElementFormat index_format(const Stream& stream, const StoredModel& model,
+                                     const Options& options) noexcept {
     if (model.compressed) {
         return {.elems = stream.width, .bytes = stream.width + 4};
     }
-    return model.indexed_latent ? fp8_scale_per_128 : ElementFormat{.elems = 1, .bytes = options.index_value_bytes};
+    return model.indexed_latent ? fp8_scale_per_128
+                                : ElementFormat{.elems = 1, .bytes = options.index_value_bytes};
 }
 
 constexpr ElementFormat format_of(const LayerForm& form, const Stream& stream, const StoredModel& model,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What can one ask of SGLang's radix trees? The class behind tree.hpp: the plain tree (full attention only) and the
-// unified one (with window data, states, or both on the nodes).
-// A node is a valid end when every group accepts it: full always; window when W live tokens end there, or no tombstone
-// came before; state when it stores one. Sources: see tree_node.hpp, and unified_cache_components/*.py.
+// What can one ask of SGLang's radix trees? The class behind tree.hpp: the plain tree (full attention only)
+// and the unified one (with window data, states, or both on the nodes). A node is a valid end when every
+// group accepts it: full always; window when W live tokens end there, or no tombstone came before; state when
+// it stores one. Sources: see tree_node.hpp, and unified_cache_components/*.py.
 #pragma once
 
 #include <kvcap/engine/sglang/tree_node.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What do SGLang's trees evict, and what keeps it? Definitions for tree_class.hpp: full tokens from leaves, then window data,
-// then states, by recency; what one part frees counts for the next. A lock holds the path, one window, and the state.
+// What do SGLang's trees evict, and what keeps it? Definitions for tree_class.hpp: full tokens from leaves,
+// then window data, then states, by recency; what one part frees counts for the next. A lock holds the path,
+// one window, and the state.
 #pragma once
 
 #include <functional>
@@ -134,7 +135,8 @@ inline TreeAmounts RadixTree::sum(const TreeNode& node, bool of_locked) const {
     for (const auto& [key, child] : node.children) {
         const TreeAmounts below = sum(*child, of_locked);
         all.full += below.full + ((child->locks > 0) == of_locked ? child->length() : 0);
-        all.window += below.window + (child->window && (child->window_locks > 0) == of_locked ? child->length() : 0);
+        all.window +=
+            below.window + (child->window && (child->window_locks > 0) == of_locked ? child->length() : 0);
         all.states += below.states + (child->state && (child->state_locks > 0) == of_locked ? 1 : 0);
     }
     return all;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What does a node of SGLang's prefix trees hold, and in which order would it be evicted? Simulator only: this header and
-// tree.hpp use containers. Sources: mem_cache/unified_radix_cache.py, radix_cache.py, evict_policy.py at 8905cbd.
+// What does a node of SGLang's prefix trees hold, and in which order would it be evicted? Simulator only:
+// this header and tree.hpp use containers. Sources: mem_cache/unified_radix_cache.py, radix_cache.py,
+// evict_policy.py at 8905cbd.
 #pragma once
 
 #include <kvcap/units.hpp>
@@ -20,8 +21,8 @@ enum class Eviction : u8 { lru, lfu, fifo, mru, filo, priority, slru };
 /// A tree's keys are units: tokens, or pairs of adjacent tokens for EAGLE drafts.
 using Units = std::vector<u64>;
 
-/// children: by namespace and first page. window: the node's tokens have window data (else it is a tombstone).
-/// state: a recurrent state is stored at the node's end.
+/// children: by namespace and first page. window: the node's tokens have window data (else it is a
+/// tombstone). state: a recurrent state is stored at the node's end.
 struct TreeNode {
     Units key;
     u64 space = 0;

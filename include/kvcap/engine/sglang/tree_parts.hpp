@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How do SGLang's trees look up and insert? Definitions for tree_class.hpp: the walk with its validity of ends, splits, healing
-// of tombstones, and where window data and states are placed.
+// How do SGLang's trees look up and insert? Definitions for tree_class.hpp: the walk with its validity of
+// ends, splits, healing of tombstones, and where window data and states are placed.
 #pragma once
 
 #include <kvcap/engine/sglang/tree_class.hpp>
@@ -164,8 +164,8 @@ inline void RadixTree::heal(TreeNode& node, u64 start, const Stored& stored) {
     set_window(node);
 }
 
-/// Window data of a new leaf: none before the released boundary; a tail of one window is cut off, so that the front can
-/// be evicted alone. Returns the lowest part.
+/// Window data of a new leaf: none before the released boundary; a tail of one window is cut off, so that the
+/// front can be evicted alone. Returns the lowest part.
 inline TreeNode& RadixTree::place_window(TreeNode& leaf, u64 start, const Stored& stored) {
     if (stored.released >= start + leaf.length()) {
         return leaf;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How does SGLang divide memory between full and window layers? By a fixed ratio of tokens (0.8), not by the window;
-// or, when requests are capped and the prefix cache is off, by what those requests can hold at once.
-// Source: pool_configurator.HybridSWAPoolConfigurator, SWAChunkCapPoolConfigurator; mem_cache/allocation_sizing.py.
+// How does SGLang divide memory between full and window layers? By a fixed ratio of tokens (0.8), not by the
+// window; or, when requests are capped and the prefix cache is off, by what those requests can hold at once.
+// Source: pool_configurator.HybridSWAPoolConfigurator, SWAChunkCapPoolConfigurator;
+// mem_cache/allocation_sizing.py.
 #pragma once
 
 #include <kvcap/engine/sglang/cell.hpp>
@@ -47,15 +48,16 @@ constexpr u64 decode_allocation(const Options& options) noexcept {
 }
 
 constexpr bool capped_by_requests(const Local& local, const Options& options) noexcept {
-    return options.max_running_requests != not_set && !options.prefix_cache && options.chunked_prefill != not_set &&
-           local.full_layers != 0;
+    return options.max_running_requests != not_set && !options.prefix_cache &&
+           options.chunked_prefill != not_set && local.full_layers != 0;
 }
 
 /// Window tokens that the capped requests and the prefill chunks in flight can hold.
 constexpr u64 request_cap(u64 window, const Options& options) noexcept {
     const u64 drafted = options.speculation.on() ? larger(options.speculation.tokens, 1) : 1;
     const u64 trailing = window + larger(options.eviction_interval, 1) * drafted + options.page;
-    const u64 running = (trailing + decode_allocation(options)) * per_worker(options.max_running_requests, options);
+    const u64 running =
+        (trailing + decode_allocation(options)) * per_worker(options.max_running_requests, options);
     if (options.decode_only) {
         return running + (window + options.page) * options.decode_extra_slots;
     }
@@ -63,7 +65,8 @@ constexpr u64 request_cap(u64 window, const Options& options) noexcept {
 }
 
 /// Pools from a token count of the full pool (a user's cap, or the least of all stages).
-constexpr Result<TokenPools> window_pools_of(u64 tokens, const Local& local, const Options& options) noexcept {
+constexpr Result<TokenPools> window_pools_of(u64 tokens, const Local& local,
+                                             const Options& options) noexcept {
     const u64 page = options.page;
     TokenPools pools{.tokens = round_down(tokens, page)};
     if (local.full_layers == 0) {
@@ -77,7 +80,8 @@ constexpr Result<TokenPools> window_pools_of(u64 tokens, const Local& local, con
     }
     pools.window = round_down(truncated(static_cast<double>(pools.full) * options.window_ratio), page);
     if (local.window_of + page >= pools.window) {
-        return Error{.code = Errc::window_pool_too_small, .got = pools.window, .want = local.window_of + page + 1};
+        return Error{
+            .code = Errc::window_pool_too_small, .got = pools.window, .want = local.window_of + page + 1};
     }
     return pools;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How many blocks does TensorRT-LLM make of its memory? One window: fraction x free / bytes per token, in blocks, down
-// (Python) or up (C++, in single precision). Several windows: an equal share of the memory each, max_tokens ignored.
-// Sources: resource_manager.py calculate_max_num_blocks(_for_vswa), kvCacheManager.cpp calculateMaxNumBlocks.
+// How many blocks does TensorRT-LLM make of its memory? One window: fraction x free / bytes per token, in
+// blocks, down (Python) or up (C++, in single precision). Several windows: an equal share of the memory each,
+// max_tokens ignored. Sources: resource_manager.py calculate_max_num_blocks(_for_vswa), kvCacheManager.cpp
+// calculateMaxNumBlocks.
 #pragma once
 
 #include <kvcap/engine/trtllm/windows.hpp>
@@ -47,11 +48,13 @@ constexpr Blocks cpp_blocks(u64 memory, float share, u64 bytes_per_token, bool o
     }
     const float host = static_cast<float>(options.host_bytes) * share;
     const u64 host_tokens = truncated(static_cast<double>(host / static_cast<float>(bytes_per_token)));
-    return {.primary = ceil_div(tokens, options.tokens_per_block), .secondary = host_tokens / options.tokens_per_block};
+    return {.primary = ceil_div(tokens, options.tokens_per_block),
+            .secondary = host_tokens / options.tokens_per_block};
 }
 
 /// Python, several windows: doubles, both down.
-constexpr Blocks shared_python_blocks(u64 memory, double share, u64 bytes_per_token, const Options& options) noexcept {
+constexpr Blocks shared_python_blocks(u64 memory, double share, u64 bytes_per_token,
+                                      const Options& options) noexcept {
     const double each = static_cast<double>(bytes_per_token);
     const double block = static_cast<double>(options.tokens_per_block);
     const double primary = static_cast<double>(memory) * share;
@@ -64,8 +67,10 @@ constexpr double python_share(u32 at, u32 count, const Options& options) noexcep
     return options.shares.empty() ? 1.0 / count : options.shares[at];
 }
 
-/// Blocks of window `at` of `count`, from `memory` bytes of the primary pool, where several windows divide it.
-constexpr Blocks blocks_of_window(u64 memory, u64 bytes_per_token, u32 at, u32 count, const Options& options) noexcept {
+/// Blocks of window `at` of `count`, from `memory` bytes of the primary pool, where several windows divide
+/// it.
+constexpr Blocks blocks_of_window(u64 memory, u64 bytes_per_token, u32 at, u32 count,
+                                  const Options& options) noexcept {
     return options.path == Path::cpp
                ? cpp_blocks(memory, share_of(at, count, options), bytes_per_token, count == 1, options)
                : shared_python_blocks(memory, python_share(at, count, options), bytes_per_token, options);

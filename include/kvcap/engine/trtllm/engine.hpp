@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// TensorRT-LLM as a value: its cache configuration. Blocks of every window on the poorest stage, cross attention and
-// states beside them; and the prefix that its managers reuse when blocks are held or not.
+// TensorRT-LLM as a value: its cache configuration. Blocks of every window on the poorest stage, cross
+// attention and states beside them; and the prefix that its managers reuse when blocks are held or not.
 #pragma once
 
 #include <kvcap/engine/trtllm/plan.hpp>
@@ -11,9 +11,10 @@ namespace kvcap::inline v1::trtllm {
 struct Engine {
     Options options{};
 
-    /// Budget: free bytes of each worker after load, of which the engine takes its fraction. Blocks are the least over
-    /// all stages; each pool's bytes are those of the stage that binds it.
-    constexpr Result<PoolPlan> pools(const ModelSpec& model, const Sharding& sharding, const Budget& budget) const noexcept {
+    /// Budget: free bytes of each worker after load, of which the engine takes its fraction. Blocks are the
+    /// least over all stages; each pool's bytes are those of the stage that binds it.
+    constexpr Result<PoolPlan> pools(const ModelSpec& model, const Sharding& sharding,
+                                     const Budget& budget) const noexcept {
         const Result<Sharding> ranks = attention_ranks(model, sharding, options);
         if (!ranks) {
             return ranks.error();
@@ -33,7 +34,8 @@ struct Engine {
                 return own.error();
             }
             const auto pools = pools_of(*own, has_full(*layers), options);
-            if (const Error wrong = add_stage(plan, pools, stage * (budget.workers / sharding.pp), options); wrong.code != Errc::ok) {
+            if (const Error wrong = add_stage(plan, pools, stage * (budget.workers / sharding.pp), options);
+                wrong.code != Errc::ok) {
                 return wrong;
             }
             static_cast<void>(plan.per_unit.push({pools.empty() ? 0 : pools[0].each}));
@@ -41,9 +43,10 @@ struct Engine {
         return finished(plan, model);
     }
 
-    /// First manager: whole blocks from the start in every window's tree, and the short rest where partial reuse is on.
-    /// Second manager: of a window only the blocks that the next token sees.
-    constexpr Result<Hit> hits(const PoolPlan& plan, const Held* held, const Request& request) const noexcept {
+    /// First manager: whole blocks from the start in every window's tree, and the short rest where partial
+    /// reuse is on. Second manager: of a window only the blocks that the next token sees.
+    constexpr Result<Hit> hits(const PoolPlan& plan, const Held* held,
+                               const Request& request) const noexcept {
         Group<> groups[most_groups]{};
         const u32 count = plan.classes.size();
         for (u32 c = 0; c < count; ++c) {
@@ -53,7 +56,8 @@ struct Engine {
             groups[c].pages = {held[c].word, held[c].count};
         }
         const u64 tail = options.partial_reuse ? request.limit : off_scale;
-        return common_hit(groups, count, {.limit = request.limit, .grid = {.unit = options.tokens_per_block, .tail = tail}});
+        return common_hit(groups, count,
+                          {.limit = request.limit, .grid = {.unit = options.tokens_per_block, .tail = tail}});
     }
 
     friend constexpr bool operator==(const Engine&, const Engine&) = default;
@@ -66,7 +70,8 @@ private:
 
     /// A window longer than its pool becomes as long as the pool; the full one is the longest sequence.
     constexpr void shorten(PoolPlan& plan, GroupClass& kind, u64 blocks) const noexcept {
-        const u64 bound = window_upper_bound(blocks, options.tokens_per_block, options.beams, options.max_seq_len);
+        const u64 bound =
+            window_upper_bound(blocks, options.tokens_per_block, options.beams, options.max_seq_len);
         const PoolKind what = static_cast<PoolKind>(kind.kind);
         if (what == PoolKind::window || what == PoolKind::full) {
             kind.retention.span.value = smaller(kind.retention.span.value, bound);

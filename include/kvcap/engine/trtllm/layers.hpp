@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What does a pipeline stage of TensorRT-LLM see of a model? Its layers by attention window, with bytes per token: heads
-// on a rank rounded up, latents whole; cross attention and states apart. Left-over layers go to the first stages.
-// Sources: resource_manager.py _get_window_size_to_layers, mapping.py pp_layers; kvCacheManager.cpp groupLayersByWindowSize.
+// What does a pipeline stage of TensorRT-LLM see of a model? Its layers by attention window, with bytes per
+// token: heads on a rank rounded up, latents whole; cross attention and states apart. Left-over layers go to
+// the first stages. Sources: resource_manager.py _get_window_size_to_layers, mapping.py pp_layers;
+// kvCacheManager.cpp groupLayersByWindowSize.
 #pragma once
 
 #include <kvcap/engine/trtllm/blocks.hpp>
@@ -9,7 +10,8 @@
 
 namespace kvcap::inline v1::trtllm {
 
-/// elements: of one token in all layers of the window. index: bytes of their index keys. place: of its pool in a plan.
+/// elements: of one token in all layers of the window. index: bytes of their index keys. place: of its pool
+/// in a plan.
 struct WindowElements {
     u64 tokens = 0;
     u64 elements = 0;
@@ -23,7 +25,8 @@ struct WindowElements {
     friend constexpr bool operator==(const WindowElements&, const WindowElements&) = default;
 };
 
-/// windows: ascending. cross: elements of encoder tokens. state: bytes of one slot in all state layers of the stage.
+/// windows: ascending. cross: elements of encoder tokens. state: bytes of one slot in all state layers of the
+/// stage.
 struct StageLayers {
     Inplace<WindowElements, 7> windows{};
     u64 cross = 0;
@@ -31,7 +34,8 @@ struct StageLayers {
 };
 
 /// Ranks as the attention layers see them.
-constexpr Result<Sharding> attention_ranks(const ModelSpec& model, const Sharding& given, const Options& options) noexcept {
+constexpr Result<Sharding> attention_ranks(const ModelSpec& model, const Sharding& given,
+                                           const Options& options) noexcept {
     if (given.tp == 0 || options.tokens_per_block == 0) {
         return Errc::zero_parallelism;
     }
@@ -96,7 +100,8 @@ constexpr bool add_window(StageLayers& stage, u64 tokens, u64 elements, u64 inde
     return true;
 }
 
-constexpr Error add_cache(StageLayers& stage, const LayerForm& form, const Sharding& ranks, const Options& options) noexcept {
+constexpr Error add_cache(StageLayers& stage, const LayerForm& form, const Sharding& ranks,
+                          const Options& options) noexcept {
     if (form.retention.keep == Keep::once) {
         return {};
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What does TensorRT-LLM let its user decide about the cache? KvCacheConfig, and which of its two managers divides the
-// memory: they round differently. Rules: kvCacheManager.cpp at b35ac1b64368 and the copy with recurrent-state windows
-// (early 2026), _torch/pyexecutor/resource_manager.py at 001541bad83b.
+// What does TensorRT-LLM let its user decide about the cache? KvCacheConfig, and which of its two managers
+// divides the memory: they round differently. Rules: kvCacheManager.cpp at b35ac1b64368 and the copy with
+// recurrent-state windows (early 2026), _torch/pyexecutor/resource_manager.py at 001541bad83b.
 #pragma once
 
 #include <kvcap/element.hpp>
@@ -35,7 +35,7 @@ struct Options {
     u64 host_bytes = 0;
     double cross_fraction = 0.5;              ///< of the pool, for an encoder-decoder's cross attention
     bool attention_dp = false;                ///< every rank caches all heads of its own requests
-    bool model_windows = true;                ///< max_attention_window lists the model's windows; else all are full
+    bool model_windows = true;  ///< max_attention_window lists the model's windows; else all are full
     bool partial_reuse = true;
     bool second_manager = false;              ///< KVCacheManagerV2: another rule of reuse
     u32 beams = 1;
@@ -64,7 +64,8 @@ constexpr u64 primary_bytes(u64 free_bytes, const Options& options) noexcept {
         return options.max_gpu_total_bytes;
     }
     if (options.path == Path::cpp) {
-        return truncated(static_cast<double>(static_cast<float>(free_bytes) * static_cast<float>(options.free_fraction)));
+        return truncated(
+            static_cast<double>(static_cast<float>(free_bytes) * static_cast<float>(options.free_fraction)));
     }
     return truncated(static_cast<double>(free_bytes) * options.free_fraction);
 }

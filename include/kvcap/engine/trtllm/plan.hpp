@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What do TensorRT-LLM's pools look like as a plan? One pool for each window, for cross attention and for states; a
-// sequence takes blocks of its tokens, of a window that it outgrows one more, and one slot of states.
+// What do TensorRT-LLM's pools look like as a plan? One pool for each window, for cross attention and for
+// states; a sequence takes blocks of its tokens, of a window that it outgrows one more, and one slot of
+// states.
 #pragma once
 
 #include <kvcap/engine/plan.hpp>
@@ -40,7 +41,8 @@ struct StagePool {
 };
 
 /// The pools of a stage: windows ascending, the longest counts as full when it was; cross attention; states.
-constexpr Inplace<StagePool, 8> pools_of(const StageBlocks& stage, bool has_full, const Options& options) noexcept {
+constexpr Inplace<StagePool, 8> pools_of(const StageBlocks& stage, bool has_full,
+                                         const Options& options) noexcept {
     const u64 per = options.tokens_per_block;
     Inplace<StagePool, 8> pools{};
     for (u32 i = 0; i < stage.layers.windows.size(); ++i) {
@@ -50,15 +52,18 @@ constexpr Inplace<StagePool, 8> pools_of(const StageBlocks& stage, bool has_full
                                       window.bytes(options.dtype) * per, window.tokens}));
     }
     if (stage.layers.cross != 0 && !pools.full()) {
-        static_cast<void>(pools.push({PoolKind::cross, stage.cross, bytes_of(stage.layers.cross, options.dtype) * per, 0}));
+        static_cast<void>(
+            pools.push({PoolKind::cross, stage.cross, bytes_of(stage.layers.cross, options.dtype) * per, 0}));
     }
     if (stage.layers.state != 0 && !pools.full()) {
-        static_cast<void>(pools.push({PoolKind::state, {.primary = state_slots(options)}, stage.layers.state, 0}));
+        static_cast<void>(
+            pools.push({PoolKind::state, {.primary = state_slots(options)}, stage.layers.state, 0}));
     }
     return pools;
 }
 
-/// The first stage makes the pools; a later one replaces those of which it has fewer blocks. All must have the same.
+/// The first stage makes the pools; a later one replaces those of which it has fewer blocks. All must have
+/// the same.
 constexpr Error add_stage(PoolPlan& plan, const Inplace<StagePool, 8>& pools, u32 worker,
                           const Options& options) noexcept {
     const bool first = plan.pools.empty();
@@ -73,11 +78,14 @@ constexpr Error add_stage(PoolPlan& plan, const Inplace<StagePool, 8>& pools, u3
                         .allocated = {saturating_product(own.each, own.blocks.primary)}, .limiting = worker};
         if (first) {
             static_cast<void>(plan.pools.push(pool));
-            static_cast<void>(plan.classes.push({.pool = static_cast<u16>(i), .kind = static_cast<u8>(own.kind),
-                                                 .retention = retention_of(own.kind, own.span),
-                                                 .block = own.kind == PoolKind::state ? 1 : options.tokens_per_block,
-                                                 .page = pool.each, .charge = pool.each,
-                                                 .steps = steps_of(own.kind, own.span, options.tokens_per_block)}));
+            static_cast<void>(
+                plan.classes.push({.pool = static_cast<u16>(i),
+                                   .kind = static_cast<u8>(own.kind),
+                                   .retention = retention_of(own.kind, own.span),
+                                   .block = own.kind == PoolKind::state ? 1 : options.tokens_per_block,
+                                   .page = pool.each,
+                                   .charge = pool.each,
+                                   .steps = steps_of(own.kind, own.span, options.tokens_per_block)}));
         } else if (own.kind != static_cast<PoolKind>(plan.classes[i].kind)) {
             return {.code = Errc::refused_combination, .got = i, .want = plan.pools.size()};
         } else if (pool.units < plan.pools[i].units) {
@@ -102,7 +110,8 @@ constexpr Placement place_of(const PoolPlan& plan, const LayerForm& form, const 
         if (state || cross) {
             place.group_class = kind == (state ? PoolKind::state : PoolKind::cross) ? c : place.group_class;
         } else if (kind == PoolKind::window || kind == PoolKind::full) {
-            const bool longer = kind == PoolKind::full || plan.classes[c].retention.span.value >= window_of(form, options);
+            const bool longer =
+                kind == PoolKind::full || plan.classes[c].retention.span.value >= window_of(form, options);
             place.group_class = c;
             if (longer) {
                 break;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Which prefix does TensorRT-LLM's second-generation cache manager reuse of a chain of key-matched blocks? The whole
-// chain, its short tail included, cut to the deepest end where every group still has the pages it needs: a window W
-// wants pages from floor(max(0, t + 1 - W) / block) on, i.e. the W - 1 tokens before the end t, and always the last.
-// Source: kv_cache_manager_v2 (27efb004dedb, f4faed18a1a3).
+// Which prefix does TensorRT-LLM's second-generation cache manager reuse of a chain of key-matched blocks?
+// The whole chain, its short tail included, cut to the deepest end where every group still has the pages it
+// needs: a window W wants pages from floor(max(0, t + 1 - W) / block) on, i.e. the W - 1 tokens before the
+// end t, and always the last. Source: kv_cache_manager_v2 (27efb004dedb, f4faed18a1a3).
 #pragma once
 
 #include <kvcap/reuse/descent.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What makes two blocks of TensorRT-LLM the same, and which free block is taken next? Simulator only: this header and
-// reuse.hpp use containers. Sources: kvCacheManager.cpp BlockKey, findMatchingBlock; evictionPolicy.cpp.
+// What makes two blocks of TensorRT-LLM the same, and which free block is taken next? Simulator only: this
+// header and reuse.hpp use containers. Sources: kvCacheManager.cpp BlockKey, findMatchingBlock;
+// evictionPolicy.cpp.
 #pragma once
 
 #include <kvcap/units.hpp>
@@ -36,7 +37,8 @@ struct BlockKey {
 
     /// Leading tokens in common, if everything else is equal.
     u64 common(const BlockKey& other) const {
-        if (extra_ids != other.extra_ids || adapter != other.adapter || media != other.media || salt != other.salt) {
+        if (extra_ids != other.extra_ids || adapter != other.adapter || media != other.media ||
+            salt != other.salt) {
             return 0;
         }
         std::size_t same = 0;
@@ -50,7 +52,8 @@ struct BlockKey {
 
 inline constexpr u64 default_priority = 35;
 
-/// parent: the block before it in the search tree, null when it is not stored. owner: the request it was last given to.
+/// parent: the block before it in the search tree, null when it is not stored. owner: the request it was last
+/// given to.
 struct Block {
     u64 id = 0;
     bool primary = true;

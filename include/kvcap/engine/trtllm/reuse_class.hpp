@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What can one ask of TensorRT-LLM's block reuse? The classes behind reuse.hpp: one search tree of blocks per window.
-// The reused length of a request is the least over its windows. Source: kvCacheManager.cpp WindowBlockManager.
+// What can one ask of TensorRT-LLM's block reuse? The classes behind reuse.hpp: one search tree of blocks per
+// window. The reused length of a request is the least over its windows. Source: kvCacheManager.cpp
+// WindowBlockManager.
 #pragma once
 
 #include <kvcap/engine/trtllm/reuse_block.hpp>
@@ -25,7 +26,8 @@ struct Prompt {
     std::optional<u64> priority{};  ///< retention; a reused block keeps its own when not given
 };
 
-/// windows: tokens each; empty for one full window. offload_priority: blocks below it are dropped, not moved to host.
+/// windows: tokens each; empty for one full window. offload_priority: blocks below it are dropped, not moved
+/// to host.
 struct ReuseRules {
     u64 tokens_per_block = 32;
     u64 primary_blocks = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How do requests of TensorRT-LLM become keys, and what do all windows make of them? Definitions for reuse_class.hpp.
+// How do requests of TensorRT-LLM become keys, and what do all windows make of them? Definitions for
+// reuse_class.hpp.
 #pragma once
 
 #include <algorithm>

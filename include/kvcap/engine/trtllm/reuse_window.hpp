@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How does TensorRT-LLM match, take, copy, store and give back the blocks of one window? Definitions for reuse_class.hpp.
+// How does TensorRT-LLM match, take, copy, store and give back the blocks of one window? Definitions for
+// reuse_class.hpp.
 #pragma once
 
 #include <kvcap/engine/trtllm/reuse_class.hpp>
@@ -28,8 +29,8 @@ inline void WindowReuse::release(Block& block) {
     queue_of(block).push(block);
 }
 
-/// An equal key; a stored short block counts as partial. Else, with `partial`, the longest common beginning: of any
-/// child where copying is allowed, else of unreferenced leaves.
+/// An equal key; a stored short block counts as partial. Else, with `partial`, the longest common beginning:
+/// of any child where copying is allowed, else of unreferenced leaves.
 inline WindowReuse::Found WindowReuse::find(const Block& parent, const BlockKey& key, bool partial) const {
     if (key.tokens.empty()) {
         return {};
@@ -62,7 +63,8 @@ inline u64 WindowReuse::needed(const std::vector<BlockKey>& keys, u64 blocks) co
     return blocks;
 }
 
-/// The next free block. What it held moves to the host tier if there is room, else it and all below it are forgotten.
+/// The next free block. What it held moves to the host tier if there is room, else it and all below it are
+/// forgotten.
 inline Block& WindowReuse::take(u64 id, u64 priority) {
     Block* block = primary_.front();
     Block* host = secondary_.front();
@@ -97,7 +99,8 @@ inline void WindowReuse::hold(u64 id, Block& block) {
     sequences_[id].blocks.push_back(&block);
 }
 
-/// The found block for this request. A partial one is copied while others need it, else taken over: it leaves the tree.
+/// The found block for this request. A partial one is copied while others need it, else taken over: it leaves
+/// the tree.
 inline Block& WindowReuse::use(u64 id, const Found& found, const BlockKey& key, std::optional<u64> priority) {
     Block& stored = *found.block;
     if (found.partial && (stored.refs > 0 || !stored.children.empty())) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How many blocks does one request of TensorRT-LLM need: at most, in the next step, until it ends? Beams share whole
-// prompt blocks; a sequence that outgrows its window needs one block more.
-// Source: kvCacheManager.cpp calculateMaxBlockRequirements, getNeededBlocksOneStep, getRemainingBlocksToCompletion.
+// How many blocks does one request of TensorRT-LLM need: at most, in the next step, until it ends? Beams
+// share whole prompt blocks; a sequence that outgrows its window needs one block more. Source:
+// kvCacheManager.cpp calculateMaxBlockRequirements, getNeededBlocksOneStep, getRemainingBlocksToCompletion.
 #pragma once
 
 #include <kvcap/units.hpp>
@@ -40,7 +40,8 @@ constexpr u64 most_blocks(u64 input, u64 output, const BlockShape& shape) noexce
     return shared + own * shape.beams;
 }
 
-/// Blocks of a prompt when it is admitted: beams share all but a last block that is not full, or even that one.
+/// Blocks of a prompt when it is admitted: beams share all but a last block that is not full, or even that
+/// one.
 constexpr u64 prompt_blocks(u64 context_blocks, u64 beams, bool share_last) noexcept {
     return share_last || context_blocks == 0 ? context_blocks : context_blocks - 1 + beams;
 }
@@ -55,7 +56,8 @@ struct InFlight {
 
 /// Blocks the first prefill step takes.
 constexpr u64 prefill_blocks(const InFlight& request, const BlockShape& shape) noexcept {
-    const u64 tokens = smaller(request.prompt + request.drafts, shape.window + request.max_new) + shape.bubble();
+    const u64 tokens =
+        smaller(request.prompt + request.drafts, shape.window + request.max_new) + shape.bubble();
     const u64 rest = tokens % shape.tokens_per_block;
     return tokens / shape.tokens_per_block + (rest != 0 ? shape.beams : 0);
 }
@@ -77,7 +79,8 @@ constexpr u64 blocks_to_completion(const InFlight& request, u64 allocated, u64 t
     const u64 context = (smaller(request.prompt, bound) + shape.bubble()) / per;
     const u64 total = ceil_div(smaller(end, bound) + shape.bubble(), per);
     const u64 last = ceil_div(end, per);
-    const bool slides = end > shape.window && last > ceil_div(request.prompt + request.generated, per) && last > total;
+    const bool slides =
+        end > shape.window && last > ceil_div(request.prompt + request.generated, per) && last > total;
     const u64 extra = slides ? 1 : 0;
     if (allocated < context) {
         return context - allocated + (total - context + extra) * shape.beams;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How does one worker of TensorRT-LLM divide its memory? States first, a fraction to cross attention, then the windows:
-// shrunk where one sequence of all would not fit, and cut into blocks by the manager's own rounding.
+// How does one worker of TensorRT-LLM divide its memory? States first, a fraction to cross attention, then
+// the windows: shrunk where one sequence of all would not fit, and cut into blocks by the manager's own
+// rounding.
 #pragma once
 
 #include <kvcap/engine/trtllm/layers.hpp>
@@ -26,7 +27,8 @@ constexpr Result<Division> divide(u64 free_bytes, const StageLayers& stage, cons
                       .states = stage.state * state_slots(options)};
     division.memory -= static_cast<double>(stage.state == 0 ? 0 : division.states);
     if (division.memory < 0) {
-        return Error{.code = Errc::no_state_slots, .got = primary_bytes(free_bytes, options), .want = division.states};
+        return Error{
+            .code = Errc::no_state_slots, .got = primary_bytes(free_bytes, options), .want = division.states};
     }
     if (stage.cross != 0) {
         division.cross = truncated(division.memory * options.cross_fraction);
@@ -35,7 +37,8 @@ constexpr Result<Division> divide(u64 free_bytes, const StageLayers& stage, cons
     return division;
 }
 
-/// The windows of a stage as they fit: a single window is cut by its pool alone, several by one sequence of all.
+/// The windows of a stage as they fit: a single window is cut by its pool alone, several by one sequence of
+/// all.
 constexpr StageLayers fitted(StageLayers stage, u64 memory, const Options& options) noexcept {
     if (stage.windows.size() < 2 || options.path == Path::cpp) {
         return stage;
@@ -47,7 +50,8 @@ constexpr StageLayers fitted(StageLayers stage, u64 memory, const Options& optio
     windows = clamped(windows, memory, options.max_tokens);
     StageLayers fit{.cross = stage.cross, .state = stage.state};
     for (u32 i = 0; i < windows.size(); ++i) {
-        static_cast<void>(add_window(fit, windows[i].tokens, stage.windows[i].elements, stage.windows[i].index));
+        static_cast<void>(
+            add_window(fit, windows[i].tokens, stage.windows[i].elements, stage.windows[i].index));
     }
     return fit;
 }
@@ -59,7 +63,8 @@ struct StageBlocks {
     Blocks cross{};
 };
 
-constexpr Result<StageBlocks> blocks_on_stage(u64 free_bytes, const StageLayers& all, const Options& options) noexcept {
+constexpr Result<StageBlocks> blocks_on_stage(u64 free_bytes, const StageLayers& all,
+                                              const Options& options) noexcept {
     const Result<Division> division = divide(free_bytes, all, options);
     if (!division) {
         return division.error();
@@ -77,8 +82,9 @@ constexpr Result<StageBlocks> blocks_on_stage(u64 free_bytes, const StageLayers&
     }
     if (all.cross != 0) {
         const u64 bytes = bytes_of(all.cross, options.dtype);
-        stage.cross = options.path == Path::cpp ? cpp_blocks(division->cross, 1, bytes, true, options)
-                                                : python_blocks(static_cast<double>(division->cross), bytes, options);
+        stage.cross = options.path == Path::cpp
+                          ? cpp_blocks(division->cross, 1, bytes, true, options)
+                          : python_blocks(static_cast<double>(division->cross), bytes, options);
     }
     return stage;
 }

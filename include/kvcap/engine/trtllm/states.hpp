@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What do recurrent states cost TensorRT-LLM? A pool of max_batch slots and one for padding, or, where states live in
-// blocks, an affine budget: slots up front, and a snapshot every `interval` tokens.
-// Source: _torch/pyexecutor/mamba_cache_manager.py at 003f8d088d93.
+// What do recurrent states cost TensorRT-LLM? A pool of max_batch slots and one for padding, or, where states
+// live in blocks, an affine budget: slots up front, and a snapshot every `interval` tokens. Source:
+// _torch/pyexecutor/mamba_cache_manager.py at 003f8d088d93.
 #pragma once
 
 #include <kvcap/sharding.hpp>
@@ -46,12 +46,14 @@ struct HybridBudget {
     u64 interval = 0;
     u64 tokens_per_block = 32;
 
-    /// Bytes a further token costs: its keys and values, its part of a snapshot, and of the block a snapshot breaks.
+    /// Bytes a further token costs: its keys and values, its part of a snapshot, and of the block a snapshot
+    /// breaks.
     constexpr u64 slope() const noexcept {
         if (interval == 0) {
             return attention;
         }
-        const u64 broken = interval % tokens_per_block != 0 ? ceil_div(attention * tokens_per_block, interval) : 0;
+        const u64 broken =
+            interval % tokens_per_block != 0 ? ceil_div(attention * tokens_per_block, interval) : 0;
         return attention + ceil_div(state, interval) + broken;
     }
     constexpr u64 intercept() const noexcept { return slots * state; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// In which formats does TensorRT-LLM store what a model keeps? What held bytes are to be compared with what it reserves.
+// In which formats does TensorRT-LLM store what a model keeps? What held bytes are to be compared with what
+// it reserves.
 #pragma once
 
 #include <kvcap/engine/trtllm/options.hpp>

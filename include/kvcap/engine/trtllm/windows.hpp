@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What do several attention windows do to TensorRT-LLM's pools? Each distinct window gets the same memory, whatever its
-// length; windows that do not fit a single sequence shrink. Sources: resource_manager.py adjust_window_sizes_for_vswa,
-// kvCacheManager.cpp BlockManager::calculateWindowSizeToShare, getMaxAttentionWindowUpperBound, WindowBlockManager.
+// What do several attention windows do to TensorRT-LLM's pools? Each distinct window gets the same memory,
+// whatever its length; windows that do not fit a single sequence shrink. Sources: resource_manager.py
+// adjust_window_sizes_for_vswa, kvCacheManager.cpp BlockManager::calculateWindowSizeToShare,
+// getMaxAttentionWindowUpperBound, WindowBlockManager.
 #pragma once
 
 #include <kvcap/engine/trtllm/bytes.hpp>
@@ -18,7 +19,8 @@ struct WindowLayers {
 /// Ascending by tokens.
 using Windows = Inplace<WindowLayers, 8>;
 
-/// The part of the memory that window `at` would get by length x bytes. The engine has this rule and does not use it.
+/// The part of the memory that window `at` would get by length x bytes. The engine has this rule and does not
+/// use it.
 constexpr double proportional_share(const Windows& windows, u32 at) noexcept {
     double sum = 0;
     for (const WindowLayers& window : windows) {
@@ -27,8 +29,8 @@ constexpr double proportional_share(const Windows& windows, u32 at) noexcept {
     return static_cast<double>(windows[at].tokens * windows[at].bytes) / sum;
 }
 
-/// The windows as they fit `pool` bytes, for one sequence: ascending, each step of length costs all layers that still
-/// grow. Two windows may become equal. max_tokens: not_set or the user's cap.
+/// The windows as they fit `pool` bytes, for one sequence: ascending, each step of length costs all layers
+/// that still grow. Two windows may become equal. max_tokens: not_set or the user's cap.
 constexpr Windows clamped(const Windows& windows, u64 pool, u64 max_tokens) noexcept {
     u64 growing = 0;
     u64 need = 0;
