@@ -89,6 +89,25 @@ ModelSpec any_model(Random& r) {
     return model;
 }
 
+/// The same model with its forms in another order, perhaps one unused.
+ModelSpec reordered(Random& r, const ModelSpec& model) {
+    ModelSpec other = model;
+    for (u32 i = model.forms.size(); i > 1; --i) {
+        const u32 j = r.in32(0, i - 1);
+        std::swap(other.forms[i - 1], other.forms[j]);
+        for (Cache& cache : other.caches) {
+            cache.form = cache.form == j       ? static_cast<u16>(i - 1)
+                         : cache.form == i - 1 ? static_cast<u16>(j)
+                                               : cache.form;
+        }
+    }
+    const LayerForm more = raw_form(r);
+    if (r.chance(30) && std::find(other.forms.begin(), other.forms.end(), more) == other.forms.end()) {
+        static_cast<void>(other.forms.push(more));
+    }
+    return other;
+}
+
 std::vector<SharedLayer> any_shared(Random& r, const ModelSpec& model) {
     std::vector<bool> owns(model.all_layers(), false);
     for (const Cache& cache : model.caches) {
@@ -123,7 +142,8 @@ TEST_CASE("spec lines round-trip every model") {
     u64 spelled_out = 0;
     const u64 cases = property::cases(20000);
     for (u64 i = 0; i < cases; ++i) {
-        const ModelSpec model = any_model(random);
+        const ModelSpec canonical = any_model(random);
+        const ModelSpec model = random.chance(10) ? reordered(random, canonical) : canonical;
         REQUIRE(buildable(model));
         const std::string text = spec_line(model);
         const Diagnosed<ReadModel> again = read_spec_line(text);

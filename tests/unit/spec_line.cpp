@@ -119,6 +119,13 @@ TEST_CASE("models are counted out: runs, cycles, shared, draft and heads") {
     CHECK(read("4000000000*none").layers == 4'000'000'000u);
     CHECK(read("1000000*(none + 2*none)").layers == 3'000'000u);
     CHECK(read("0*none") == ModelSpec{});
+    const ModelSpec by_hand = read("forms(index(128), gqa(8,128), mla(512)) + 2*mla(512) + gqa(8,128)");
+    CHECK(by_hand.forms.size() == 3);
+    CHECK(by_hand.layers == 3);
+    CHECK(by_hand.caches[2] == Cache{.layer = 2, .form = 1});
+    CHECK(again("forms(index(128), gqa(8,128)) + gqa(8,128)") ==
+          "forms(index(128), gqa(8,128)) + gqa(8,128)");
+    CHECK(again("forms(gqa(8,128), mla(512)) + gqa(8,128) + mla(512)") == "gqa(8,128) + mla(512)");
 }
 
 TEST_CASE("lines are printed short") {
@@ -166,8 +173,9 @@ TEST_CASE("errors name the offset, what is there, what was wanted, and the neare
     CHECK(problem("gqa(8,128)\x01").find("'?'") != std::string::npos);
     for (const char* text :
          {"0*gqa(8,128)", "2*", "(gqa(8,128)", "gqa", "heads(0) + gqa(8,128)", "2*heads(3)", "at(gqa(8,128))",
-          "kivi(0,2,32, gqa(8,128))", "turboquant(9,4, gqa(8,128))", "short_conv(8,1)", "form(attention)",
-          "form(attention, stride=0, key(heads,1,1,1,bf16))", "mla(512,64,1)"}) {
+          "gqa(8,128) + forms(mla(512))", "kivi(0,2,32, gqa(8,128))", "turboquant(9,4, gqa(8,128))",
+          "short_conv(8,1)", "form(attention)", "form(attention, stride=0, key(heads,1,1,1,bf16))",
+          "mla(512,64,1)"}) {
         CAPTURE(text);
         CHECK_FALSE(read_spec_line(text));
     }

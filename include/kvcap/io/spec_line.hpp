@@ -71,12 +71,12 @@ inline std::string layers_line(const ModelSpec& model, const std::vector<SharedL
     return absolute.size() < back.size() ? absolute : back;
 }
 
-/// Everything: read_spec_line(spec_line(m)) has a `spec` equal to m. pre: m's forms are in the order of their
-/// first use, none twice, as ModelSpec::add leaves them.
+/// Everything: read_spec_line(spec_line(m)) has a `spec` equal to m. pre: no form stands twice in m, none is
+/// empty.
 inline std::string spec_line(const ModelSpec& model, const std::vector<SharedLayer>& shared = {}) {
     const std::string heads =
         model.query_heads == 0 ? "" : " + heads(" + std::to_string(model.query_heads) + ')';
-    return layers_line(model, shared) + heads;
+    return spec::order_of_forms(model) + layers_line(model, shared) + heads;
 }
 
 }  // namespace kvcap::inline v1

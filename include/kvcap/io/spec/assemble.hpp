@@ -41,6 +41,7 @@ private:
             case What::share: return add_shared(term);
             case What::at: return add_at(term);
             case What::draft: return add_draft(term);
+            case What::forms: return add_forms(term);
             case What::heads:
                 model_.query_heads =
                     static_cast<u32>(greatest_common_divisor(model_.query_heads, term.number));
@@ -133,6 +134,20 @@ private:
                 highest_place_ = range.last;
                 highest_term_ = term.offset;
                 any_place_ = true;
+            }
+        }
+        return true;
+    }
+
+    bool add_forms(const Term& term) {
+        if (next_layer() != 0 || !model_.forms.empty()) {
+            return refuse(term, "forms(...) behind a layer", "forms(...) before all layers");
+        }
+        for (const Term& part : term.parts) {
+            for (const LayerForm& form : part.caches) {
+                if (!model_.forms.push(form)) {
+                    return refuse(part, "more than 32 kinds of cache", "fewer");
+                }
             }
         }
         return true;

@@ -60,7 +60,8 @@ private:
     void named_term(Term& out, bool outermost) {
         const std::size_t offset = in_.offset();
         const std::string name = in_.word();
-        const bool special = name == "heads" || name == "draft" || name == "at" || name == "beyond";
+        const bool special =
+            name == "heads" || name == "draft" || name == "at" || name == "beyond" || name == "forms";
         if (special && (!outermost || out.count != 1)) {
             in_.refuse(offset, "'" + name + "'",
                        name + "(...) once, outside of brackets and without a count");
@@ -78,6 +79,8 @@ private:
             in_.need('(', "as in draft(mla(512,64))");
             out.parts = sum(false);
             in_.need(')', "or '+'");
+        } else if (name == "forms") {
+            forms(out);
         } else if (name == "at" || name == "beyond") {
             out.relative = name == "beyond";
             at(out);
@@ -86,6 +89,19 @@ private:
         } else {
             out.caches = LayerReader{in_}.layer_called(name, offset);
         }
+    }
+
+    /// forms(layer, layer, ...): the order of a model's forms where it is not that of their first use.
+    void forms(Term& out) {
+        out.what = What::forms;
+        in_.need('(', "as in forms(gqa(8,128), mla(512,64))");
+        do {
+            Term part{};
+            part.offset = in_.offset();
+            part.caches = LayerReader{in_}.layer();
+            out.parts.push_back(part);
+        } while (in_.take(','));
+        in_.need(')', "or ','");
     }
 
     /// at(3, layer), at(0..60, layer), at(1,5,9, layer); beyond(...) alike, for layers that the model does

@@ -232,4 +232,28 @@ private:
     bool in_draft_ = false;
 };
 
+/// Whether the forms stand in the order of their first use, none unused: what ModelSpec::add leaves.
+inline bool in_order_of_use(const ModelSpec& model) {
+    u32 used = 0;
+    for (const Cache& cache : model.caches) {
+        if (cache.form > used) {
+            return false;
+        }
+        used += cache.form == used ? 1 : 0;
+    }
+    return used == model.forms.size();
+}
+
+/// "forms(...) + ", or nothing where the layers alone give the forms in their order.
+inline std::string order_of_forms(const ModelSpec& model) {
+    if (in_order_of_use(model)) {
+        return {};
+    }
+    std::string out;
+    for (const LayerForm& form : model.forms) {
+        out += (out.empty() ? "forms(" : ", ") + Recogniser::layer(forms_of(form));
+    }
+    return out + ") + ";
+}
+
 }  // namespace kvcap::inline v1::spec

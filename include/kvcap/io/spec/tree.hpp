@@ -8,14 +8,14 @@
 
 namespace kvcap::inline v1::spec {
 
-enum class What : u8 { layer, group, share, at, heads, draft };
+enum class What : u8 { layer, group, share, at, heads, draft, forms };
 
 struct Range {
     u64 first = 0;
     u64 last = 0;
 };
 
-/// layer, at: `caches`. group, draft: `parts`. heads, share: `number`. at: `places`. relative: a share
+/// layer, at: `caches`. group, draft, forms: `parts`. heads, share: `number`. at: `places`. relative: a share
 /// counted back from here; places that need not be layers of the model.
 struct Term {
     What what = What::layer;
