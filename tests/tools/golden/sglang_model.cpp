@@ -141,8 +141,11 @@ ModelSpec sglang_model(const StrictObject& model) {
 }
 
 void apply_sglang_model(const StrictObject& model, sglang::Options& to) {
-    for (const char* key : {"name", "note", "asym", "window_effective", "window_kv_heads", "window_head_dim",
-                            "window_v_head_dim", "v_head_dim", "window"}) {
+    // Geometry of layer kinds that a model does not have may be given all the same.
+    for (const char* key : {"name", "note", "asym", "kv_heads", "head_dim", "v_head_dim", "window",
+                            "window_effective", "window_kv_heads", "window_head_dim", "window_v_head_dim",
+                            "kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "index_head_dim",
+                            "chunked_local", "compress_ratios"}) {
         model.ignore(key);
     }
     to.context = model.get<u64>("context_len", to.context);
