@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What one vLLM plan costs, from forms to pools: a 60-layer hybrid, a window model on two stages, and DeepSeek-V3.
+// What one vLLM plan costs, from forms to pools: a 60-layer hybrid, a window model on two stages, and
+// DeepSeek-V3.
 #include <benchmark/benchmark.h>
 #include <kvcap/core.hpp>
 #include <kvcap/engine/demand.hpp>
@@ -23,7 +24,8 @@ const ModelSpec& windows() {
 }
 
 const ModelSpec& latents() {
-    static const ModelSpec model = compose(QueryHeads{128}, repeat(61, Mla{.latent = 512, .rope = 64})).value();
+    static const ModelSpec model =
+        compose(QueryHeads{128}, repeat(61, Mla{.latent = 512, .rope = 64})).value();
     return model;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// vLLM over every model card: laws of its plans, and recorded cases of named models planned from the card alone.
+// vLLM over every model card: laws of its plans, and recorded cases of named models planned from the card
+// alone.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -40,7 +41,8 @@ vllm::Engine engine_for(const ReadModel& model, vllm::Options options) {
     return {.options = vllm::for_class(model.spec, model.class_name.c_str(), options)};
 }
 
-/// The model as vLLM stores it, so that held bytes can be compared; false: a layout that is no element format.
+/// The model as vLLM stores it, so that held bytes can be compared; false: a layout that is no element
+/// format.
 bool as_stored(const ModelSpec& model, const vllm::Options& options, ModelSpec& stored) {
     if (vllm::has_kind(model, Kind::compressor) ||
         (options.kv_dtype != vllm::KvDtype::automatic && vllm::has_kind(model, Kind::latent))) {
@@ -116,8 +118,10 @@ void check_plan(const ReadModel& model, const vllm::Engine& engine, const Shardi
         CHECK(need.units[0] >= before);
         before = need.units[0];
         if (comparable) {
-            const Result<Footprint> held = fold(stored, lengths, vllm::sharding_of(sharding), {.stage = sharding.pp - 1});
-            CHECK((!held || held->per_sequence().value <= plan.per_unit[sharding.pp - 1].value * need.units[0]));
+            const Result<Footprint> held =
+                fold(stored, lengths, vllm::sharding_of(sharding), {.stage = sharding.pp - 1});
+            CHECK((!held ||
+                   held->per_sequence().value <= plan.per_unit[sharding.pp - 1].value * need.units[0]));
             ++counts.laws;
         }
     }
@@ -131,19 +135,21 @@ TEST_CASE("vLLM's plans of every card: memory holds them, demand grows, held is 
     Counts counts;
     for (const auto& [name, model] : all) {
         INFO(name);
-        for (const vllm::KvDtype dtype : {vllm::KvDtype::automatic, vllm::KvDtype::fp8, vllm::KvDtype::int8_per_token_head}) {
+        for (const vllm::KvDtype dtype :
+             {vllm::KvDtype::automatic, vllm::KvDtype::fp8, vllm::KvDtype::int8_per_token_head}) {
             for (const u32 tp : {1u, 2u, 4u, 8u}) {
                 for (const u64 gib : {1u, 8u, 40u}) {
-                    const vllm::Engine engine =
-                        engine_for(model, {.kv_dtype = dtype, .max_model_len = 32'768, .encoder_tokens = model.encoder_tokens});
+                    const vllm::Engine engine = engine_for(
+                        model,
+                        {.kv_dtype = dtype, .max_model_len = 32'768, .encoder_tokens = model.encoder_tokens});
                     check_plan(model, engine, {.tp = tp, .pp = tp == 4 && model.spec.layers > 1 ? 2u : 1u},
                                {gib << 30}, counts);
                 }
             }
         }
     }
-    std::printf("vLLM over %zu cards: %d plans, %d refusals, %d comparisons of held and reserved\n", all.size(),
-                counts.plans, counts.refused, counts.laws);
+    std::printf("vLLM over %zu cards: %d plans, %d refusals, %d comparisons of held and reserved\n",
+                all.size(), counts.plans, counts.refused, counts.laws);
     CHECK(counts.plans > 1000);
     CHECK(counts.laws > 1000);
 }
@@ -176,7 +182,8 @@ TEST_CASE("recorded vLLM cases of named models follow from their cards") {
     }
     for (const auto& [id, name] : named) {
         INFO(id << " from " << name);
-        const auto card = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.first == name; });
+        const auto card =
+            std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.first == name; });
         REQUIRE(card != all.end());
         const Json& given = cases.at(id).at("engine");
         const Json& want = cases.at(id).at("expected");
@@ -190,8 +197,9 @@ TEST_CASE("recorded vLLM cases of named models follow from their cards") {
         options.kernel_blocks.count = 0;
         for (const Json& block : given.at("kernel_block_sizes")) {
             const bool multiple = block.is_object();
-            REQUIRE(options.kernel_blocks.push({.tokens = multiple ? block.at("multiple_of").get<u32>() : block.get<u32>(),
-                                                .multiple = multiple}));
+            REQUIRE(options.kernel_blocks.push(
+                {.tokens = multiple ? block.at("multiple_of").get<u32>() : block.get<u32>(),
+                 .multiple = multiple}));
         }
         const ReadModel& model = card->second;
         const vllm::Engine engine{.options = vllm::for_class(model.spec, model.class_name.c_str(), options)};

@@ -20,7 +20,8 @@ constexpr auto llama = compose(QueryHeads{32}, repeat(32, Gqa{8, 128})).value();
 constexpr auto hybrid = compose(repeat(8, Gqa{8, 128}), repeat(40, Windowed{Gqa{8, 128}, 1024_tok})).value();
 constexpr auto states = compose(cycle(48, GatedDelta{16, 128, 32, 128}, GatedDelta{16, 128, 32, 128},
                                       GatedDelta{16, 128, 32, 128}, Gqa{2, 256})).value();
-constexpr auto strided = compose(repeat(20, CompressedLatent{.latent = 512, .window = 128, .ratio = 128})).value();
+constexpr auto strided =
+    compose(repeat(20, CompressedLatent{.latent = 512, .window = 128, .ratio = 128})).value();
 
 // Held bytes, to the byte, at lengths around every corner.
 constexpr bool exact_at(const ModelSpec& model, const Lengths& lengths) {
@@ -38,7 +39,8 @@ static_assert(exact(llama) && exact(hybrid) && exact(states) && exact(strided));
 
 // As many sequences as the inverse of the fold says.
 constexpr Ratio of_llama = concurrency(ExactEngine{}.pools(llama, {}, one).value(), {.prompt = 8192_tok});
-static_assert(of_llama.over / of_llama.under == most_sequences(llama, memory[0], {.prompt = 8192_tok}).value());
+static_assert(of_llama.over / of_llama.under ==
+              most_sequences(llama, memory[0], {.prompt = 8192_tok}).value());
 
 // The tighter stage binds.
 static_assert(ExactEngine{}.pools(llama, {.pp = 2}, two).value().pools[0].limiting == 1);
@@ -64,7 +66,8 @@ constexpr bool covers(const PagedEngine& engine, const ModelSpec& model) {
     const PoolPlan plan = engine.pools(model, {}, one).value();
     bool all = true;
     for (u64 n = 0; n < 5000; n += 37) {
-        all = all && !(demand(plan, {.prompt = {n}}).charged < fold(model, {.prompt = {n}}).value().per_sequence());
+        all = all &&
+              !(demand(plan, {.prompt = {n}}).charged < fold(model, {.prompt = {n}}).value().per_sequence());
     }
     u64 allocated = 0;
     for (const Pool& pool : plan.pools) {
@@ -74,7 +77,8 @@ constexpr bool covers(const PagedEngine& engine, const ModelSpec& model) {
 }
 static_assert(covers(like_vllm, hybrid) && covers(like_vllm, states));
 static_assert(covers({.rules = {.pool_per_class = true, .align = 4096}}, hybrid));
-static_assert(PagedEngine{.rules = {.pool_per_class = true}}.pools(states, {}, one).value().pools.size() == 2);
+static_assert(PagedEngine{.rules = {.pool_per_class = true}}.pools(states, {}, one).value().pools.size() ==
+              2);
 static_assert(PagedEngine{.rules = {.block = 16}}.pools(strided, {}, one).error() ==
               Error{.code = Errc::not_divisible, .got = 16, .want = 128});
 static_assert(PagedEngine{.rules = {.block = 0}}.pools(llama, {}, one).error().code == Errc::zero_dimension);

@@ -14,7 +14,7 @@ constexpr Bytes memory[2] = {{80ull << 30}, {80ull << 30}};
 constexpr Budget one{memory, 1};
 constexpr Budget two{memory, 2};
 
-// --- blocks: Qwen3.5-4B logs 528, Qwen3.5-397B at TP 2 2096 (PR 35703), Qwen3.5-27B 784 (issue 40691) ------------------
+// --- blocks: Qwen3.5-4B logs 528, Qwen3.5-397B at TP 2 2096 (PR 35703), Qwen3.5-27B 784 (issue 40691)
 constexpr ModelSpec qwen35(u32 layers, u32 value_heads, u32 kv_heads) {
     const GatedDelta delta{.key_heads = 16, .key_dim = 128, .value_heads = value_heads, .value_dim = 128};
     return compose(cycle(layers, delta, delta, delta, Gqa{kv_heads, 256})).value();
@@ -27,7 +27,7 @@ static_assert(Equals<block_of(qwen35(32, 32, 4), {}), 528>);
 static_assert(Equals<block_of(qwen35(60, 64, 2), {.tp = 2}), 2096>);
 static_assert(Equals<block_of(qwen35(64, 48, 4), {}), 784>);
 
-// --- groups: 52 windows beside 10 full layers make 9 + 9 + 9 + 9 + 8 + 8 and 10 ----------------------------------------
+// --- groups: 52 windows beside 10 full layers make 9 + 9 + 9 + 9 + 8 + 8 and 10
 constexpr Windowed near{Gqa{16, 128}, 1024_tok};
 constexpr auto gemma3 = compose(cycle(62, near, near, near, near, near, Gqa{16, 128})).value();
 constexpr PoolPlan gemma = vllm::Engine{}.pools(gemma3, {.tp = 2}, one).value();
@@ -36,15 +36,17 @@ static_assert(gemma.per_unit[0] == Bytes{10 * 16 * 8 * 256 * 2});
 static_assert(gemma.placed[0] == Placement{0, 0, 0} && gemma.placed[6] == Placement{0, 5, 0});
 
 // One window more than its span: ceil((1023 + 8192) / 16) + 1.
-static_assert(gemma.classes[0].steps.units_at(131'072) == 577 && gemma.classes[1].steps.units_at(131'072) == 8192);
+static_assert(gemma.classes[0].steps.units_at(131'072) == 577 &&
+              gemma.classes[1].steps.units_at(131'072) == 8192);
 static_assert(gemma.classes[0].steps.units_at(100) == 8);
 
-// --- the manager off: everything as full attention; states cannot be promoted -------------------------------------------
+// --- the manager off: everything as full attention; states cannot be promoted
 constexpr vllm::Engine plain{.options = {.hybrid_manager = false}};
 static_assert(plain.pools(gemma3, {.tp = 2}, one).value().classes.size() == 1);
-static_assert(plain.start(qwen35(32, 32, 4), {}, one).sizing.refusal.reason == Reason::cannot_promote_to_single_type);
+static_assert(plain.start(qwen35(32, 32, 4), {}, one).sizing.refusal.reason ==
+              Reason::cannot_promote_to_single_type);
 
-// --- a latent is whole on every rank; context parallelism deals its tokens ----------------------------------------------
+// --- a latent is whole on every rank; context parallelism deals its tokens
 constexpr auto v3 = compose(QueryHeads{128}, repeat(61, Mla{.latent = 512, .rope = 64})).value();
 constexpr vllm::Engine flash_mla{.options = {.kernel_blocks = {.count = 1, .items = {{64, false}}}}};
 static_assert(flash_mla.pools(v3, {.tp = 8}, one).value().per_unit[0] == Bytes{70'272 * 64});
@@ -56,7 +58,7 @@ static_assert(vllm::Engine{}.pools(v3, {.tp = 8, .cp = 3}, one).error().code == 
 static_assert(vllm::Engine{}.pools(gemma3, {.tp = 3}, one).error() ==
               Error{.code = Errc::heads_not_divisible, .layer = 0, .got = 16, .want = 3});
 
-// --- refusals carry the engine's numbers: 8192 tokens of Llama-3-8B are 512 blocks of 2 MiB, and the null block ----------
+// --- refusals carry the engine's numbers: 8192 tokens of Llama-3-8B are 512 blocks, and the null block
 constexpr auto llama = compose(QueryHeads{32}, repeat(32, Gqa{8, 128})).value();
 constexpr Bytes tight[1] = {{513ull * 2'097'152}};
 constexpr Bytes short_by_one[1] = {{513ull * 2'097'152 - 1}};
@@ -71,10 +73,11 @@ static_assert(vllm::Engine{}.pools(llama, {.pp = 3}, two).error().code == Errc::
 // Kinds vLLM does not serve.
 static_assert(vllm::Engine{}.pools(compose(repeat(2, rwkv(64, 2, 32))).value(), {}, one).error().code ==
               Errc::unsupported);
-static_assert(vllm::Engine{}.pools(compose(repeat(2, PromptOnly{Gqa{8, 128}})).value(), {}, one).error().code ==
-              Errc::unsupported);
+static_assert(
+    vllm::Engine{}.pools(compose(repeat(2, PromptOnly{Gqa{8, 128}})).value(), {}, one).error().code ==
+    Errc::unsupported);
 
-// --- versions: a merge date is not a release ---------------------------------------------------------------------------
+// --- versions: a merge date is not a release
 static_assert(!vllm::rules_named("0.28.0")->has(Change::spares_null_block));
 static_assert(vllm::rules_named("2026-08-20")->has(Change::spares_null_block));
 static_assert(!vllm::rules_named("2026-08-19")->has(Change::spares_null_block));
@@ -105,30 +108,36 @@ static_assert(old_log.tokens == gemma.pools[0].units / 7 * 16);
 constexpr vllm::Log new_log = vllm::Engine{}.start(gemma3, {.tp = 2}, one).log;
 static_assert(new_log.tokens == static_cast<u64>(new_log.concurrency * 8192));
 
-// --- printf's rounding ----------------------------------------------------------------------------------------------
-static_assert(vllm::hundredths(0.125) == 12 && vllm::hundredths(0.375) == 38 && vllm::hundredths(1.005) == 100);
-static_assert(vllm::hundredths(0.0) == 0 && vllm::hundredths(123456.789) == 12345679 && vllm::hundredths(3.0) == 300);
+// --- printf's rounding
+static_assert(vllm::hundredths(0.125) == 12 && vllm::hundredths(0.375) == 38 &&
+              vllm::hundredths(1.005) == 100);
+static_assert(vllm::hundredths(0.0) == 0 && vllm::hundredths(123456.789) == 12345679 &&
+              vllm::hundredths(3.0) == 300);
 
-// --- DeepSeek-V4 from its forms alone: 584 bytes an entry in pages of 576, blocks of 64, 4 and 8 --------------------------
-constexpr auto v4 = compose(repeat(2, CompressedLatent{.latent = 512, .window = 128}),
-                            cycle(40, CompressedLatent{.latent = 512, .window = 128, .ratio = 4, .index_dim = 128},
-                                  CompressedLatent{.latent = 512, .window = 128, .ratio = 128})).value();
-constexpr vllm::Options v4_options =
-    vllm::for_class(v4, "DeepseekV4ForCausalLM", {.block_size = 256, .kernel_blocks = {.count = 1, .items = {{64, false}}}});
+// --- DeepSeek-V4 from its forms alone: 584 bytes an entry in pages of 576, blocks of 64, 4 and 8
+constexpr auto v4 =
+    compose(repeat(2, CompressedLatent{.latent = 512, .window = 128}),
+            cycle(40, CompressedLatent{.latent = 512, .window = 128, .ratio = 4, .index_dim = 128},
+                  CompressedLatent{.latent = 512, .window = 128, .ratio = 128}))
+        .value();
+constexpr vllm::Options v4_options = vllm::for_class(
+    v4, "DeepseekV4ForCausalLM", {.block_size = 256, .kernel_blocks = {.count = 1, .items = {{64, false}}}});
 static_assert(v4_options.kv_dtype == vllm::KvDtype::fp8_ds_mla);
 constexpr PoolPlan packed = vllm::Engine{.options = v4_options}.pools(v4, {.tp = 8}, one).value();
 static_assert(packed.reported_block == 4 && packed.scheduler_block == 256 && packed.hash_block == 4);
 static_assert(packed.page_of_form[0] == Bytes{37'440});
 
-// --- classes --------------------------------------------------------------------------------------------------------
-static_assert(vllm::rules_of_class("NemotronHForCausalLM").fp32_state && vllm::rules_of_class("NemotronHForCausalLM").widens_conv);
+// --- classes
+static_assert(vllm::rules_of_class("NemotronHForCausalLM").fp32_state &&
+              vllm::rules_of_class("NemotronHForCausalLM").widens_conv);
 static_assert(!vllm::rules_of_class("GraniteMoeHybridForCausalLM").widens_conv);
 static_assert(vllm::rules_of_class("SomethingNew").known == vllm::Known::by_layers);
-constexpr auto zamba = compose(repeat(1, Mamba2{8, 64, 16}), repeat(1, Both{Mamba2{8, 64, 16}, Gqa{8, 64}})).value();
+constexpr auto zamba =
+    compose(repeat(1, Mamba2{8, 64, 16}), repeat(1, Both{Mamba2{8, 64, 16}, Gqa{8, 64}})).value();
 static_assert(vllm::registered(zamba, "Zamba2ForCausalLM").caches[0] == Cache{1, 1});
 static_assert(vllm::registered(zamba, "FalconH1ForCausalLM") == zamba);
 
-// --- names both ways --------------------------------------------------------------------------------------------------
+// --- names both ways
 constexpr bool dtype_round_trips() {
     for (const vllm::DtypeName& row : vllm::dtype_names) {
         vllm::KvDtype dtype{};
@@ -141,7 +150,7 @@ constexpr bool dtype_round_trips() {
 }
 static_assert(dtype_round_trips());
 
-// --- hits through the plan: what the first group holds bounds the hit --------------------------------------------------
+// --- hits through the plan: what the first group holds bounds the hit
 constexpr u64 all_ones[64] = {~0ull, ~0ull, ~0ull, ~0ull};
 constexpr u64 first_five[64] = {0b11111};
 constexpr Hit hit_of(const u64* full) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The engine that wastes nothing: a pool of bytes in which a sequence takes exactly what it holds. The reference that
-// others are compared with. One unit is the greatest common divisor of what the forms take per slot on the stage.
+// The engine that wastes nothing: a pool of bytes in which a sequence takes exactly what it holds. The
+// reference that others are compared with. One unit is the greatest common divisor of what the forms take per
+// slot on the stage.
 #pragma once
 
 #include <kvcap/engine/workers.hpp>
@@ -25,7 +26,8 @@ constexpr Result<u32> binding_stage(const Budget& budget, u32 stages, auto need)
 }
 
 /// The greatest boundary that every class of the plan accepts, on multiples of `unit` tokens.
-constexpr Result<Hit> plain_hit(const PoolPlan& plan, const Held* held, const Request& request, u64 unit) noexcept {
+constexpr Result<Hit> plain_hit(const PoolPlan& plan, const Held* held, const Request& request,
+                                u64 unit) noexcept {
     Group<PageBits> groups[32]{};
     const u32 count = plan.classes.size();
     for (u32 c = 0; c < count; ++c) {
@@ -41,8 +43,8 @@ struct ExactEngine {
     Lengths planned{.prompt = {8192}};
     u64 max_len = u64{1} << 40;
 
-    /// Errors: the split's; Errc::unsupported for windows of strided entries and for dealt tokens in runs, whose exact
-    /// count is no staircase; Errc::capacity when forms have no common unit of use.
+    /// Errors: the split's; Errc::unsupported for windows of strided entries and for dealt tokens in runs,
+    /// whose exact count is no staircase; Errc::capacity when forms have no common unit of use.
     constexpr Result<PoolPlan> pools(const ModelSpec& model, const Sharding& sharding,
                                      const Budget& budget) const noexcept {
         if (const Error wrong = check_workers(budget, sharding.pp); wrong.code != Errc::ok) {
@@ -59,7 +61,8 @@ struct ExactEngine {
     }
 
     /// Pages are single slots.
-    constexpr Result<Hit> hits(const PoolPlan& plan, const Held* held, const Request& request) const noexcept {
+    constexpr Result<Hit> hits(const PoolPlan& plan, const Held* held,
+                               const Request& request) const noexcept {
         return plain_hit(plan, held, request, 1);
     }
     friend constexpr bool operator==(const ExactEngine&, const ExactEngine&) = default;
@@ -68,7 +71,8 @@ private:
     /// Slots as a staircase: floor((t - lag) / stride) = ceil((t - lag - (stride - 1)) / stride).
     static constexpr Result<Steps> steps_of(const LayerForm& form, const Sharding& sharding) noexcept {
         const Retention& kept = form.retention;
-        const bool dealt_out = sharding.cp > 1 && kept.keep == Keep::everything && kept.source != Source::encoder;
+        const bool dealt_out =
+            sharding.cp > 1 && kept.keep == Keep::everything && kept.source != Source::encoder;
         const bool whole = kept.keep != Keep::everything && kept.stride != 1;
         if (whole || (dealt_out && (sharding.interleave != 1 || kept.stride != 1))) {
             return Error{.code = Errc::unsupported, .got = kept.stride, .want = 1};
@@ -106,10 +110,12 @@ private:
             plan.classes[plan.classes.count++] = {.retention = form.retention, .block = form.retention.stride,
                                                   .page = {bytes * (*counts)[i]}, .steps = *steps};
         }
-        return with_pool(plan, unit == 0 ? 1 : unit, {available.value - smaller(available.value, once)}, stage);
+        return with_pool(plan, unit == 0 ? 1 : unit, {available.value - smaller(available.value, once)},
+                         stage);
     }
 
-    static constexpr Result<PoolPlan> with_pool(PoolPlan plan, u64 unit, Bytes available, u32 stage) noexcept {
+    static constexpr Result<PoolPlan> with_pool(PoolPlan plan, u64 unit, Bytes available,
+                                                u32 stage) noexcept {
         for (GroupClass& kind : plan.classes) {
             const u64 units = kind.page.value / unit;
             if (units > 0xffff) {

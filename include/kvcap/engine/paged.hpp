@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// A paged engine whose rules are values: what an in-house engine states first. Caches of one retention form a class; a
-// page of a class holds `block` tokens of all its caches, or one state of each; pages draw from one pool of equal units
-// or from a pool per class. With vLLM's values it equals vLLM on models of one group.
+// A paged engine whose rules are values: what an in-house engine states first. Caches of one retention form a
+// class; a page of a class holds `block` tokens of all its caches, or one state of each; pages draw from one
+// pool of equal units or from a pool per class. With vLLM's values it equals vLLM on models of one group.
 #pragma once
 
 #include <kvcap/engine/exact.hpp>
 
 namespace kvcap::inline v1 {
 
-/// block: tokens a page. spare: pages of each pool that are never given out. window_extra: pages a window or chunk takes
-/// beyond ceil(min(span - 1 + in_flight, t) / block). state_slots: states a sequence keeps. align: pages of one cache are
-/// multiples of it. numerator / denominator: the part of the budget that is used.
+/// block: tokens a page. spare: pages of each pool that are never given out. window_extra: pages a window or
+/// chunk takes beyond ceil(min(span - 1 + in_flight, t) / block). state_slots: states a sequence keeps.
+/// align: pages of one cache are multiples of it. numerator / denominator: the part of the budget that is
+/// used.
 struct PagedRules {
     u64 block = 16;
     u64 spare = 1;
@@ -64,13 +65,15 @@ struct PagedEngine {
     }
 
     /// Hits end at whole pages.
-    constexpr Result<Hit> hits(const PoolPlan& plan, const Held* held, const Request& request) const noexcept {
+    constexpr Result<Hit> hits(const PoolPlan& plan, const Held* held,
+                               const Request& request) const noexcept {
         return plain_hit(plan, held, request, plan.hash_block);
     }
     friend constexpr bool operator==(const PagedEngine&, const PagedEngine&) = default;
 
 private:
-    constexpr Error checked(const ModelSpec& model, const Sharding& sharding, const Budget& budget) const noexcept {
+    constexpr Error checked(const ModelSpec& model, const Sharding& sharding,
+                            const Budget& budget) const noexcept {
         if (rules.block == 0 || rules.align == 0 || rules.denominator == 0) {
             return {.code = Errc::zero_dimension};
         }
@@ -123,8 +126,10 @@ private:
         return plan.classes[c];
     }
 
-    /// Classes and pages of a stage, without pools. Constants that exist once a model are left to the caller's budget.
-    constexpr Result<PoolPlan> classes_of(const ModelSpec& model, const Sharding& sharding, u32 stage) const noexcept {
+    /// Classes and pages of a stage, without pools. Constants that exist once a model are left to the
+    /// caller's budget.
+    constexpr Result<PoolPlan> classes_of(const ModelSpec& model, const Sharding& sharding,
+                                          u32 stage) const noexcept {
         const Result<Inplace<u32, 32>> counts = caches_on_stage(model, sharding, stage);
         if (!counts) {
             return counts.error();
@@ -167,8 +172,11 @@ private:
     }
 
     constexpr void add_pool(PoolPlan& plan, u64 bytes, u64 each, u32 stage) const noexcept {
-        plan.pools[plan.pools.count++] = {.units = each == 0 ? 0 : bytes / each, .spare = rules.spare, .each = {each},
-                                          .allocated = {each == 0 ? 0 : bytes / each * each}, .limiting = stage};
+        plan.pools[plan.pools.count++] = {.units = each == 0 ? 0 : bytes / each,
+                                          .spare = rules.spare,
+                                          .each = {each},
+                                          .allocated = {each == 0 ? 0 : bytes / each * each},
+                                          .limiting = stage};
     }
 
     constexpr Result<PoolPlan> with_pools(PoolPlan plan, u64 bytes, u32 stage) const noexcept {

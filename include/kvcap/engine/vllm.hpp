@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The door to vLLM's rules: pools, logs, refusals and hits. Its simulator (vllm/sim.hpp) is a door of its own.
+// The door to vLLM's rules: pools, logs, refusals and hits. Its simulator (vllm/sim.hpp) is a door of its
+// own.
 #pragma once
 
 #include <kvcap/engine/demand.hpp>

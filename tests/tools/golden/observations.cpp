@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Records of what engines printed: a list of objects with `ask` and `expect`. A field passes when equal or inside
-// [lo, hi]; with `exists`, when one budget of the printed range gives all fields at once, else every budget must.
+// Records of what engines printed: a list of objects with `ask` and `expect`. A field passes when equal or
+// inside [lo, hi]; with `exists`, when one budget of the printed range gives all fields at once, else every
+// budget must.
 #include "observations.hpp"
 
 #include <cmath>
@@ -10,7 +11,8 @@ namespace golden {
 
 std::string scaled_text(std::uint64_t bytes, unsigned shift, int digits) {
     char text[64];
-    std::snprintf(text, sizeof text, "%.*f", digits, std::ldexp(static_cast<double>(bytes), -static_cast<int>(shift)));
+    std::snprintf(text, sizeof text, "%.*f", digits,
+                  std::ldexp(static_cast<double>(bytes), -static_cast<int>(shift)));
     return text;
 }
 
@@ -99,8 +101,10 @@ void run_record(const Json& record, Report& report) {
         }
         run_case(record, report, [&](const Json& one) {
             const StrictObject options{ask.at("options")};
-            const Observation asked{.rules = ask.get<std::string>("rules", ""), .role = ask.get<std::string>("role", ""),
-                                    .model = ask.at("model"), .options = options};
+            const Observation asked{.rules = ask.get<std::string>("rules", ""),
+                                    .role = ask.get<std::string>("role", ""),
+                                    .model = ask.at("model"),
+                                    .options = options};
             ask.ignore("inferred");
             ask.done("the ask");
             compare(observer, asked, one.at("expect"), report);
@@ -120,14 +124,16 @@ bool is_list_with(const File& file, const char* key) {
 
 }  // namespace
 
-extern const Format observations_format{"observations", [](const File& file) { return is_list_with(file, "ask"); },
+extern const Format observations_format{"observations",
+                                        [](const File& file) { return is_list_with(file, "ask"); },
                                         [](const File& file) {
                                             for (const Json& record : file.content) {
                                                 run_record(record, file.report);
                                             }
                                         }};
 
-extern const Format reports_format{"reports", [](const File& file) { return is_list_with(file, "what_went_wrong"); },
+extern const Format reports_format{"reports",
+                                   [](const File& file) { return is_list_with(file, "what_went_wrong"); },
                                    [](const File& file) {
                                        for (const Json& record : file.content) {
                                            file.report.not_askable(record.value("id", ""));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What real engines printed, as questions: one observer per engine answers `ask`, and the answers are compared with
-// `expect`. Add an engine with one .cpp and one line in observations.inc.
+// What real engines printed, as questions: one observer per engine answers `ask`, and the answers are
+// compared with `expect`. Add an engine with one .cpp and one line in observations.inc.
 #pragma once
 
 #include "strict_object.hpp"
@@ -10,7 +10,8 @@
 
 namespace golden {
 
-/// `ask` of one record. rules: version or date; empty: the newest. budget: bytes, when the record has a range of them.
+/// `ask` of one record. rules: version or date; empty: the newest. budget: bytes, when the record has a range
+/// of them.
 struct Observation {
     std::string rules;
     std::string role;
@@ -20,8 +21,8 @@ struct Observation {
     std::uint64_t budget = 0;
 };
 
-/// answer: {field: value} with at least the expected fields. step: bytes in which the answers to this budget change; at
-/// least 1.
+/// answer: {field: value} with at least the expected fields. step: bytes in which the answers to this budget
+/// change; at least 1.
 struct Observer {
     const char* engine;
     Json (*answer)(const Observation&);

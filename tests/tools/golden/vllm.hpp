@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What vLLM's golden formats share: models lowered from layer types, specs read as they are, and results as JSON.
+// What vLLM's golden formats share: models lowered from layer types, specs read as they are, and results as
+// JSON.
 #pragma once
 
 #include "strict_object.hpp"
@@ -13,7 +14,8 @@ namespace golden {
 
 using namespace kvcap;
 
-/// A capacity case: a model in forms, the engine, its split and memory. types: of each form; caches: "layer:type".
+/// A capacity case: a model in forms, the engine, its split and memory. types: of each form; caches:
+/// "layer:type".
 struct VllmCase {
     ModelSpec model{};
     vllm::Options options{};
@@ -26,10 +28,12 @@ struct VllmCase {
     std::string ssm_dtype;
 };
 
-/// `engine` and `model` of capacity/1, or `options` and `model` of an observation (whose memory keys are left unread).
+/// `engine` and `model` of capacity/1, or `options` and `model` of an observation (whose memory keys are left
+/// unread).
 VllmCase vllm_case(const StrictObject& engine, const StrictObject& model);
 
-/// One rank-local spec as vLLM reports it (`resolved.layer_types`, engine_tests/1). shapes: those seen, for equality.
+/// One rank-local spec as vLLM reports it (`resolved.layer_types`, engine_tests/1). shapes: those seen, for
+/// equality.
 vllm::Spec vllm_spec(const Json& json, std::vector<Json>& shapes);
 
 /// Caches by group and worker.

@@ -34,7 +34,9 @@ Json state_shapes(const VllmCase& from, const LayerForm& form) {
 
 Json state_dtypes(const VllmCase& from, const LayerForm& form) {
     const std::string conv = from.conv_dtype == "auto" ? from.model_dtype : from.conv_dtype;
-    const std::string state = form.kind == Kind::kda ? "float32" : from.ssm_dtype == "auto" ? conv : from.ssm_dtype;
+    const std::string state = form.kind == Kind::kda     ? "float32"
+                              : from.ssm_dtype == "auto" ? conv
+                                                         : from.ssm_dtype;
     if (form.kind == Kind::lightning || form.kind == Kind::short_conv) {
         return {conv};
     }
@@ -44,7 +46,9 @@ Json state_dtypes(const VllmCase& from, const LayerForm& form) {
 std::string stored_dtype(const VllmCase& from, const Spec& spec, u32 form, const StrictObject& type) {
     const vllm::FormFacts facts = from.options.facts_of(form);
     if (facts.own_format) {
-        return type.get<std::string>("dtype") == "float32" ? "float32" : spec.dtype_bytes == 1 ? "uint8" : from.model_dtype;
+        return type.get<std::string>("dtype") == "float32" ? "float32"
+               : spec.dtype_bytes == 1                     ? "uint8"
+                                                           : from.model_dtype;
     }
     if (spec.quant == vllm::KvDtype::automatic) {
         return from.model_dtype;
@@ -53,14 +57,14 @@ std::string stored_dtype(const VllmCase& from, const Spec& spec, u32 form, const
 }
 
 /// Compares a field that is absent when it does not apply.
-void optional(Report& report, const StrictObject& want, const std::string& key, const std::string& at, bool applies,
-              const Json& got) {
+void optional(Report& report, const StrictObject& want, const std::string& key, const std::string& at,
+              bool applies, const Json& got) {
     const Json wanted = want.has(key) ? want.at(key) : Json();
     report.equal(at + key, wanted, applies ? got : Json());
 }
 
-void compare_spec(const StrictObject& want, const VllmCase& from, const StrictObject& type, const Spec& spec, u32 form,
-                  Report& report) {
+void compare_spec(const StrictObject& want, const VllmCase& from, const StrictObject& type, const Spec& spec,
+                  u32 form, Report& report) {
     const std::string at = from.types[form] + ".";
     report.equal(at + "kind", want.at("kind"), vllm::name_of(spec.kind));
     report.equal(at + "block_size", want.at("block_size"), spec.block);
@@ -68,8 +72,10 @@ void compare_spec(const StrictObject& want, const VllmCase& from, const StrictOb
     report.equal(at + "page_bytes", want.at("page_bytes"), spec.page());
     optional(report, want, "page_bytes_padded_to", at, spec.padded_page() != 0, spec.padded_page());
     if (spec.kind == SpecKind::state) {
-        report.equal(at + "state_shapes", want.at("state_shapes"), state_shapes(from, from.model.forms[form]));
-        report.equal(at + "state_dtypes", want.at("state_dtypes"), state_dtypes(from, from.model.forms[form]));
+        report.equal(at + "state_shapes", want.at("state_shapes"),
+                     state_shapes(from, from.model.forms[form]));
+        report.equal(at + "state_dtypes", want.at("state_dtypes"),
+                     state_dtypes(from, from.model.forms[form]));
         report.equal(at + "cache_mode", want.at("cache_mode"), vllm::name_of(spec.mode));
         report.equal(at + "spec_blocks", want.at("spec_blocks"), spec.spec_blocks);
         return want.done("the spec");
@@ -95,8 +101,8 @@ void compare_spec(const StrictObject& want, const VllmCase& from, const StrictOb
     want.done("the spec");
 }
 
-void compare_resolved(const StrictObject& want, const VllmCase& from, const Json& types, const vllm::Design& made,
-                      Report& report) {
+void compare_resolved(const StrictObject& want, const VllmCase& from, const Json& types,
+                      const vllm::Design& made, Report& report) {
     report.equal("block_size", want.at("block_size"), made.blocks.block);
     Json stages = Json::array();
     for (u32 stage = 0; stage < made.sharding.pp; ++stage) {
@@ -121,13 +127,14 @@ void compare_resolved(const StrictObject& want, const VllmCase& from, const Json
                                         {made.options, vllm::newest_rules, made.sharding, made.blocks});
         Spec reported = spec.value();
         reported.extra = 0;
-        compare_spec(StrictObject{specs.at(from.types[form])}, from, StrictObject{types.at(from.types[form])}, reported,
-                     form, report);
+        compare_spec(StrictObject{specs.at(from.types[form])}, from, StrictObject{types.at(from.types[form])},
+                     reported, form, report);
     }
     want.done("resolved");
 }
 
-Json group_json(const VllmGroups& groups, const VllmCase& from, u32 kind, u32 group, const vllm::Outcome& outcome) {
+Json group_json(const VllmGroups& groups, const VllmCase& from, u32 kind, u32 group,
+                const vllm::Outcome& outcome) {
     const vllm::GroupKind& of = groups.made.grouping.kinds[kind];
     const Lengths lengths = vllm::request_of(outcome.sizing.max_len, from.options);
     Json json{{"kind", vllm_group_kind(groups, kind)}, {"block_size", of.spec.block}, {"page_bytes", of.page},
@@ -163,14 +170,15 @@ Json group_json(const VllmGroups& groups, const VllmCase& from, u32 kind, u32 gr
 Json workers_json(const VllmGroups& groups, const VllmCase& from, const vllm::Outcome& outcome) {
     Json workers = Json::array();
     const u32 count = static_cast<u32>(from.available.size());
-    const vllm::Planning with{groups.made.layout, groups.made.grouping, groups.made.options, vllm::newest_rules,
-                              groups.made.load};
+    const vllm::Planning with{groups.made.layout, groups.made.grouping, groups.made.options,
+                              vllm::newest_rules, groups.made.load};
     for (u32 w = 0; w < count; ++w) {
         const u32 stage = vllm::stage_of(w, count, groups.made.layout.stages);
         const vllm::Use& use = outcome.sizing.uses[stage];
-        workers.push_back({{"pool_bytes_per_block", use.per_block},
-                           {"max_bytes_per_request", vllm::request_bytes(with, use, stage, outcome.sizing.max_len)},
-                           {"tensors", vllm_tensors(groups, stage, outcome.sizing.blocks, from.caches, "caches")}});
+        workers.push_back(
+            {{"pool_bytes_per_block", use.per_block},
+             {"max_bytes_per_request", vllm::request_bytes(with, use, stage, outcome.sizing.max_len)},
+             {"tensors", vllm_tensors(groups, stage, outcome.sizing.blocks, from.caches, "caches")}});
     }
     return workers;
 }
@@ -244,14 +252,15 @@ void run_capacity(const Json& json, Report& report) {
     }
     engine.done("the engine");
     const vllm::Engine vllm{.options = from.options};
-    const vllm::Outcome outcome = vllm.start(from.model, from.sharding,
-                                             {from.available.data(), static_cast<u32>(from.available.size())});
+    const vllm::Outcome outcome = vllm.start(
+        from.model, from.sharding, {from.available.data(), static_cast<u32>(from.available.size())});
     if (outcome.error.code != Errc::ok) {
         char text[256];
         throw std::runtime_error(std::string{"a model that can be planned: "} +
                                  message(outcome.error, text, sizeof text));
     }
-    compare_resolved(StrictObject{one.at("resolved")}, from, one.at("model").at("layer_types"), outcome.design, report);
+    compare_resolved(StrictObject{one.at("resolved")}, from, one.at("model").at("layer_types"),
+                     outcome.design, report);
     const Json got = expected_json(from, outcome);
     const Json& want = one.at("expected");
     if (want.contains("error")) {

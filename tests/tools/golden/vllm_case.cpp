@@ -121,7 +121,8 @@ FormFacts type_facts(const std::string& kind, const StrictObject& type, KvDtype 
         facts.dtype = kv_dtype(type.get<std::string>("kv_dtype"));
     }
     if (type.has("page_by_stride")) {
-        facts.strides = type.get<bool>("page_by_stride") ? vllm::Strides::readable : vllm::Strides::unreadable;
+        facts.strides =
+            type.get<bool>("page_by_stride") ? vllm::Strides::readable : vllm::Strides::unreadable;
     }
     const bool plain_latent = kind == "mla" || kind == "sliding_window_mla";
     if (plain_latent && engine == KvDtype::fp8_ds_mla && facts.cell == 0 && !facts.own_format &&

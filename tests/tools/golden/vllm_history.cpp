@@ -31,7 +31,8 @@ struct SpecCase {
     void add(const std::string& name, const Spec& spec, u32 stage) {
         vllm::Layout& layout = outcome.design.layout;
         names.push_back(name);
-        if (!layout.caches.push({.spec = static_cast<u16>(layout.index_of(spec)), .stage = static_cast<u16>(stage)})) {
+        if (!layout.caches.push(
+                {.spec = static_cast<u16>(layout.index_of(spec)), .stage = static_cast<u16>(stage)})) {
             throw std::runtime_error("at most 512 caches");
         }
     }
@@ -40,7 +41,8 @@ struct SpecCase {
 /// The capacity cases of the files beside `path`, by id.
 std::map<std::string, Json> capacity_cases(const std::string& path) {
     std::map<std::string, Json> cases;
-    for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::absolute(path).parent_path())) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(std::filesystem::absolute(path).parent_path())) {
         if (entry.path().filename().string().rfind("capacity_", 0) == 0) {
             std::ifstream in(entry.path(), std::ios::binary);
             const Json file = Json::parse(in);
@@ -78,7 +80,8 @@ SpecCase at_date(const Json& json, const std::string& date) {
     const Json& resolved = one.at("resolved");
     for (const auto& [name, type] : resolved.at("layer_types").items()) {
         Spec spec = vllm_spec(type, shapes);
-        const bool chooses = spec.kind == vllm::SpecKind::window && !to.engine.rules.has(vllm::Change::windows_choose_block);
+        const bool chooses =
+            spec.kind == vllm::SpecKind::window && !to.engine.rules.has(vllm::Change::windows_choose_block);
         const auto form = std::find(lowered.types.begin(), lowered.types.end(), name) - lowered.types.begin();
         spec.tag = lowered.options.facts_of(static_cast<u32>(form)).tag;
         spec.version = lowered.options.facts_of(static_cast<u32>(form)).version;
@@ -140,7 +143,8 @@ void read_engine(const StrictObject& from, SpecCase& to) {
     options.num_blocks_override = from.get<u64>("num_blocks_override", 0);
     options.hybrid_manager = from.get<bool>("hybrid_manager", true);
     options.auto_length = from.get<bool>("auto_fit", false);
-    to.outcome.design.load = {.in_flight = from.get<u64>("max_in_flight_tokens", 0), .dcp = from.get<u32>("dcp", 1)};
+    to.outcome.design.load = {.in_flight = from.get<u64>("max_in_flight_tokens", 0),
+                              .dcp = from.get<u32>("dcp", 1)};
     from.ignore("pp");
     if (from.has("state_cache_mode") &&
         !vllm::mode_named(from.get<std::string>("state_cache_mode").c_str(), options.mode)) {
@@ -178,7 +182,8 @@ Json spec_json(const Json& own, const Spec& now) {
     return json;
 }
 
-Json groups_json(const SpecCase& from, const VllmGroups& groups, u32 stage, const std::vector<Json>& reported) {
+Json groups_json(const SpecCase& from, const VllmGroups& groups, u32 stage,
+                 const std::vector<Json>& reported) {
     Json list = Json::array();
     for (u32 kind = 0; kind < groups.members.size(); ++kind) {
         const vllm::GroupKind& of = from.outcome.design.grouping.kinds[kind];
@@ -190,12 +195,16 @@ Json groups_json(const SpecCase& from, const VllmGroups& groups, u32 stage, cons
             for (const u32 c : own) {
                 one["layers"].push_back(from.names[c]);
             }
-            for (const u32 c : own.empty() ? groups.members[kind][group] : own) {  // without layers: as on the whole model
-                const Spec& spec = from.outcome.design.grouping.specs[from.outcome.design.layout.caches[c].spec];
+            for (const u32 c :
+                 own.empty() ? groups.members[kind][group] : own) {  // without layers: as on the whole model
+                const Spec& spec =
+                    from.outcome.design.grouping.specs[from.outcome.design.layout.caches[c].spec];
                 members[from.names[c]] = spec_json(reported[c], spec);
                 page += spec.page();
             }
-            one["spec"] = of.mixed ? Json{{"kind", "uniform_type"}, {"block_size", of.spec.block}, {"page_bytes", page},
+            one["spec"] = of.mixed ? Json{{"kind", "uniform_type"},
+                                          {"block_size", of.spec.block},
+                                          {"page_bytes", page},
                                           {"members", members}}
                                    : spec_json(reported[groups.members[kind][group][0]], of.spec);
             list.push_back(one);
@@ -210,7 +219,8 @@ using Ordered = nlohmann::ordered_json;
 Json unordered(const Ordered& json) { return Json::parse(json.dump()); }
 
 /// Workers name their layers; equal workers are one stage. Sets `differ` when one layer has two specs.
-std::vector<u32> read_workers(const Ordered& workers, SpecCase& to, std::vector<Json>& reported, bool& differ) {
+std::vector<u32> read_workers(const Ordered& workers, SpecCase& to, std::vector<Json>& reported,
+                              bool& differ) {
     std::vector<Ordered> stages;
     std::vector<u32> stage_of;
     std::vector<Json> shapes;
@@ -262,10 +272,10 @@ void run_config(const Json& json, const Ordered& ordered, Report& report) {
         const VllmGroups groups{from.outcome.design};
         got = {{"max_model_len_after", from.outcome.sizing.max_len}, {"workers", Json::array()}};
         for (const u32 stage : stages) {
-            got["workers"].push_back({{"num_blocks", from.outcome.sizing.blocks},
-                                      {"tensors", vllm_tensors(groups, stage, from.outcome.sizing.blocks, from.names,
-                                                               "layers")},
-                                      {"groups", groups_json(from, groups, stage, reported)}});
+            got["workers"].push_back(
+                {{"num_blocks", from.outcome.sizing.blocks},
+                 {"tensors", vllm_tensors(groups, stage, from.outcome.sizing.blocks, from.names, "layers")},
+                 {"groups", groups_json(from, groups, stage, reported)}});
         }
     }
     report.equal("expected", want, got);
@@ -314,7 +324,8 @@ void run_concurrency(const Json& json, const Ordered&, Report& report) {
         }
     }
     const vllm::Planning with{made.layout, made.grouping, from.engine.options, from.engine.rules, made.load};
-    const vllm::Sizing sizing{.max_len = from.engine.options.max_model_len, .blocks = config.get<u64>("num_blocks")};
+    const vllm::Sizing sizing{.max_len = from.engine.options.max_model_len,
+                              .blocks = config.get<u64>("num_blocks")};
     report.equal("max_concurrency", json.at("expected").at("max_concurrency"),
                  vllm::log_of(with, sizing, 0).concurrency);
     config.done("the config");
@@ -397,7 +408,7 @@ extern const Format vllm_history{"vllm history", [](const File& file) { return o
                                      }
                                  }};
 
-extern const Format vllm_engine_tests{"vllm engine tests",
-                                      [](const File& file) { return of_vllm(file, "engine_tests/1"); }, run_tests};
+extern const Format vllm_engine_tests{
+    "vllm engine tests", [](const File& file) { return of_vllm(file, "engine_tests/1"); }, run_tests};
 
 }  // namespace golden

@@ -69,7 +69,8 @@ u64 needed(const Started& from) {
     const vllm::Planning with{made.layout, made.grouping, made.options, from.engine.rules, made.load};
     u64 most = 0;
     for (u32 stage = 0; stage < made.layout.stages; ++stage) {
-        const u64 bytes = vllm::request_bytes(with, from.outcome.sizing.uses[stage], stage, made.options.max_model_len);
+        const u64 bytes =
+            vllm::request_bytes(with, from.outcome.sizing.uses[stage], stage, made.options.max_model_len);
         most = std::max(most, bytes);
     }
     return most;
@@ -78,8 +79,10 @@ u64 needed(const Started& from) {
 /// Sends prompts twice to an idle server of ample memory.
 Json repeated_hits(const Started& from, const Json& prompts) {
     const PoolPlan& plan = from.outcome.plan;
-    vllm::SimOptions options{.step = from.engine.options.max_num_batched_tokens, .scheduler_block = plan.scheduler_block,
-                             .hash_block = plan.hash_block, .speculative = from.engine.options.spec_tokens > 0,
+    vllm::SimOptions options{.step = from.engine.options.max_num_batched_tokens,
+                             .scheduler_block = plan.scheduler_block,
+                             .hash_block = plan.hash_block,
+                             .speculative = from.engine.options.spec_tokens > 0,
                              .dense = !from.engine.rules.has(vllm::Change::zero_retention)};
     u64 longest = 0;
     for (const Json& n : prompts) {
@@ -87,8 +90,11 @@ Json repeated_hits(const Started& from, const Json& prompts) {
     }
     for (const GroupClass& kind : plan.classes) {
         for (u32 g = 0; g < kind.groups; ++g) {
-            options.groups.push_back({.kind = static_cast<vllm::SpecKind>(kind.kind), .mode = vllm::mode_of(from.engine.options),
-                                      .block = kind.block, .span = kind.retention.span.value, .drafts = kind.draft});
+            options.groups.push_back({.kind = static_cast<vllm::SpecKind>(kind.kind),
+                                      .mode = vllm::mode_of(from.engine.options),
+                                      .block = kind.block,
+                                      .span = kind.retention.span.value,
+                                      .drafts = kind.draft});
             options.blocks += 4 * (longest / kind.block + 4);
         }
     }

@@ -18,9 +18,11 @@ vllm::SimGroup sim_group(const Json& json, u64 ranks) {
     vllm::SimGroup group{.drafts = one.get<bool>("eagle", false)};
     const auto kind = one.get<std::string>("kind");
     const char* names[] = {"full", "mla", "window", "chunked", "state"};
-    const SpecKind kinds[] = {SpecKind::full, SpecKind::mla, SpecKind::window, SpecKind::chunked, SpecKind::state};
+    const SpecKind kinds[] = {SpecKind::full, SpecKind::mla, SpecKind::window, SpecKind::chunked,
+                              SpecKind::state};
     const auto* at = std::find(std::begin(names), std::end(names), kind);
-    if (at == std::end(names) || !vllm::mode_named(one.get<std::string>("mode", "align").c_str(), group.mode)) {
+    if (at == std::end(names) ||
+        !vllm::mode_named(one.get<std::string>("mode", "align").c_str(), group.mode)) {
         throw std::runtime_error("a known group kind, not " + kind);
     }
     group.kind = kinds[at - names];
@@ -41,7 +43,8 @@ u64 token(const std::string& stream, u64 i) {
 }
 
 vllm::SimRequest sim_request(const StrictObject& one) {
-    vllm::SimRequest request{.salt = one.get<std::string>("salt", ""), .adapter = one.get<std::string>("adapter", "")};
+    vllm::SimRequest request{.salt = one.get<std::string>("salt", ""),
+                             .adapter = one.get<std::string>("adapter", "")};
     for (const Json& part : one.at("tokens")) {
         for (u64 i = part.at(1).get<u64>(); i < part.at(2).get<u64>(); ++i) {
             request.tokens.push_back(token(part.at(0).get<std::string>(), i));
@@ -71,7 +74,8 @@ std::string bits(const std::vector<bool>& present) {
 void compare(const StrictObject& want, const vllm::SimResult& got, const std::string& at, Report& report) {
     Json hit_blocks = Json::array();
     for (const vllm::Found& hit : got.hits) {
-        hit_blocks.push_back(std::string(hit.null_blocks, '.') + std::string(hit.blocks - hit.null_blocks, '#'));
+        hit_blocks.push_back(std::string(hit.null_blocks, '.') +
+                             std::string(hit.blocks - hit.null_blocks, '#'));
     }
     Json present = Json::array();
     for (const std::vector<bool>& own : got.present) {
@@ -83,7 +87,8 @@ void compare(const StrictObject& want, const vllm::SimResult& got, const std::st
     report.equal(at + "hit_blocks", want.at("hit_blocks"), hit_blocks);
     report.equal(at + "rejected", want.get<bool>("rejected", false), got.rejected);
     report.equal(at + "prefill_and_decode_steps", want.at("prefill_and_decode_steps"), got.steps.size());
-    report.equal(at + "chunks", want.at("chunks"), Json(std::vector<u64>(got.steps.begin(), got.steps.begin() + static_cast<long>(shown))));
+    report.equal(at + "chunks", want.at("chunks"),
+                 Json(std::vector<u64>(got.steps.begin(), got.steps.begin() + static_cast<long>(shown))));
     report.equal(at + "peak_blocks_held", want.at("peak_blocks_held"), got.peak);
     report.equal(at + "peak_blocks_per_group", want.at("peak_blocks_per_group"), Json(got.peak_of_group));
     report.equal(at + "present_after", want.at("present_after"), present);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How many tokens has a block? Backend's choice, then raised so that an attention page covers a state page, then so
-// that a quantised page covers an unquantised one; states are padded to the attention page.
-// Source: platforms/interface.py `update_block_size_for_backend` and the two functions it calls.
+// How many tokens has a block? Backend's choice, then raised so that an attention page covers a state page,
+// then so that a quantised page covers an unquantised one; states are padded to the attention page. Source:
+// platforms/interface.py `update_block_size_for_backend` and the two functions it calls.
 #pragma once
 
 #include <kvcap/engine/vllm/pages.hpp>
@@ -10,7 +10,8 @@
 
 namespace kvcap::inline v1::vllm {
 
-/// state_page, shared_page: what state layers, and window layers beside quantised ones, are padded to; 0: not padded.
+/// state_page, shared_page: what state layers, and window layers beside quantised ones, are padded to; 0: not
+/// padded.
 struct BlockSizes {
     u64 block = 16;
     u64 state_block = 0;
@@ -96,7 +97,8 @@ constexpr void align_states(BlockSizes& blocks, u64 token, u64 state, bool laten
 }
 
 /// `_align_heterogeneous_kv_block_size`: block = al x ceil(need / (al x quantised token)).
-constexpr void align_precisions(BlockSizes& blocks, u64 quantised, u64 plain, const Options& options) noexcept {
+constexpr void align_precisions(BlockSizes& blocks, u64 quantised, u64 plain,
+                                const Options& options) noexcept {
     if (plain == quantised) {
         return;
     }
@@ -117,8 +119,8 @@ constexpr Error at_form(const ModelSpec& model, u32 form, Error wrong) noexcept 
 }
 
 /// Tokens per block and padded pages of this model. Errors: splits and dtypes the layers refuse.
-constexpr Result<BlockSizes> block_sizes_of(const ModelSpec& model, const Options& options, const Rules& rules,
-                                        const Sharding& sharding) noexcept {
+constexpr Result<BlockSizes> block_sizes_of(const ModelSpec& model, const Options& options,
+                                            const Rules& rules, const Sharding& sharding) noexcept {
     const Leading first = leading_forms(model);
     const u32 none = model.forms.size();
     const bool attends = first.heads != none || first.latent != none;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which blocks can an attention backend's kernels read? The block vLLM chooses, and the granularity of its alignment,
-// follow from it. Source: v1/attention/backends/*.py `get_supported_kernel_block_sizes` (0.28.0); names as in
-// `--attention-backend`.
+// Which blocks can an attention backend's kernels read? The block vLLM chooses, and the granularity of its
+// alignment, follow from it. Source: v1/attention/backends/*.py `get_supported_kernel_block_sizes` (0.28.0);
+// names as in `--attention-backend`.
 #pragma once
 
 #include <concepts>
@@ -47,8 +47,8 @@ constexpr const BackendRow* backend_named(const char* name) noexcept {
     return nullptr;
 }
 
-/// What vLLM takes on Hopper when nothing is said: FlashMLA for latents (its sparse form beside index keys), TurboQuant,
-/// FlashInfer and Triton where only they read the dtype, else FlashAttention.
+/// What vLLM takes on Hopper when nothing is said: FlashMLA for latents (its sparse form beside index keys),
+/// TurboQuant, FlashInfer and Triton where only they read the dtype, else FlashAttention.
 constexpr const BackendRow& default_backend(bool latents, bool index_keys, KvDtype dtype) noexcept {
     const char* name = "FLASH_ATTN";
     if (latents) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What does vLLM's model class decide that no form says? DeepSeek-V4's blocks and alignment, fp8 index keys, which
-// classes widen convolution states for drafts or keep states in fp32, and the order in which layers register.
-// Sources: vllm/models/deepseek_v4/{attention,compressor}.py, mla/indexer.py, models/minimax_m3/common/indexer.py,
-// model_executor/models/{config,nemotron_h,mamba2,zamba2}.py (0.28.0).
+// What does vLLM's model class decide that no form says? DeepSeek-V4's blocks and alignment, fp8 index keys,
+// which classes widen convolution states for drafts or keep states in fp32, and the order in which layers
+// register. Sources: vllm/models/deepseek_v4/{attention,compressor}.py, mla/indexer.py,
+// models/minimax_m3/common/indexer.py, model_executor/models/{config,nemotron_h,mamba2,zamba2}.py (0.28.0).
 #pragma once
 
 #include <kvcap/engine/vllm/alignment.hpp>
@@ -18,8 +18,8 @@ constexpr bool has_kind(const ModelSpec& model, Kind kind) noexcept {
     return false;
 }
 
-/// DeepSeek-V4: 584 bytes a latent and pages of 576 in its fp8 layout, else pages of 512; windows in blocks of 64,
-/// compressor states in blocks of 4 (ratio 4) and 8 (ratio 128).
+/// DeepSeek-V4: 584 bytes a latent and pages of 576 in its fp8 layout, else pages of 512; windows in blocks
+/// of 64, compressor states in blocks of 4 (ratio 4) and 8 (ratio 128).
 constexpr FormFacts v4_facts(const LayerForm& form, const Options& options) noexcept {
     const bool fp8_layout = options.kv_dtype == KvDtype::fp8_ds_mla;
     FormFacts facts{.align = fp8_layout ? 576u : 512u};
@@ -109,8 +109,9 @@ constexpr ClassRules rules_of_class(const char* name) noexcept {
     return {};
 }
 
-/// The options vLLM resolves for this model and class: DeepSeek-V4, and fp8 latents beside index keys, are stored as
-/// fp8_ds_mla (FlashMLA's sparse kernels); fp32 state classes unless the caller chose; whether drafts widen convolutions.
+/// The options vLLM resolves for this model and class: DeepSeek-V4, and fp8 latents beside index keys, are
+/// stored as fp8_ds_mla (FlashMLA's sparse kernels); fp32 state classes unless the caller chose; whether
+/// drafts widen convolutions.
 constexpr Options for_class(const ModelSpec& model, const char* name, Options options) noexcept {
     const ClassRules rules = rules_of_class(name);
     if (has_kind(model, Kind::compressor) && options.kv_dtype == KvDtype::automatic) {

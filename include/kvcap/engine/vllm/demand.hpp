@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How many blocks does one request need of a group? full: ceil(ceil(L / dcp) / block). window: ceil(min(window - 1 +
-// extra + F, L) / block) + 1. chunk: ceil(min(chunk + F, L) / block). cross: ceil(encoder tokens / block). state: 1, 2
-// (align) or ceil(L / block) (all), and the draft blocks. F: tokens in flight.
+// How many blocks does one request need of a group? full: ceil(ceil(L / dcp) / block). window:
+// ceil(min(window - 1 + extra + F, L) / block) + 1. chunk: ceil(min(chunk + F, L) / block). cross:
+// ceil(encoder tokens / block). state: 1, 2 (align) or ceil(L / block) (all), and the draft blocks. F: tokens
+// in flight.
 // Source: v1/kv_cache_interface.py `max_memory_usage_bytes`.
 #pragma once
 
@@ -42,8 +43,8 @@ constexpr Steps steps_of(const Spec& spec, const Load& load, const Rules& rules)
     return {.per = spec.block, .share = load.dcp};
 }
 
-/// Bytes on one stage (or, for `whole`, on all): of one block of the pool, and what the fit check counts for one block
-/// of one request.
+/// Bytes on one stage (or, for `whole`, on all): of one block of the pool, and what the fit check counts for
+/// one block of one request.
 struct Use {
     u64 per_block = 0;
     u64 per_request_block = 0;
@@ -75,7 +76,8 @@ struct OnStage {
     }
 };
 
-/// Packed: tuples x sum of the distinct latent pages. Groups that own nothing on the stage count as on the whole.
+/// Packed: tuples x sum of the distinct latent pages. Groups that own nothing on the stage count as on the
+/// whole.
 constexpr u64 packed_request_block(const Grouping& grouping, const Layout& layout, u32 stage,
                                    const OnStage& own) noexcept {
     PageCounts counts[32]{};
@@ -97,8 +99,8 @@ constexpr u64 packed_request_block(const Grouping& grouping, const Layout& layou
     return saturating_product(tuples, counts[0].sum());
 }
 
-/// Bytes of a packed block: dense groups alias, the longest counts; before Change::packs_densely a slot of each page
-/// size for every layer that some group has of it.
+/// Bytes of a packed block: dense groups alias, the longest counts; before Change::packs_densely a slot of
+/// each page size for every layer that some group has of it.
 constexpr u64 packed_block(const Grouping& grouping, const Layout& layout, u32 stage, bool densely) noexcept {
     PageCounts counts[32]{};
     u64 longest = 0;

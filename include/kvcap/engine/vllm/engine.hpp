@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// vLLM as a value: its options and the rules of one version. What it makes of a model, what it logs or why it refuses,
-// and which prefix it would skip. `--max-model-len`, `--block-size` ... are fields of Options.
+// vLLM as a value: its options and the rules of one version. What it makes of a model, what it logs or why it
+// refuses, and which prefix it would skip. `--max-model-len`, `--block-size` ... are fields of Options.
 #pragma once
 
 #include <kvcap/engine/vllm/classes.hpp>
@@ -22,8 +22,8 @@ struct Design {
     Load load{};
 };
 
-/// error: the model or its split is refused before vLLM's own checks. sizing.refusal: vLLM's own. Otherwise the plan,
-/// and what is logged.
+/// error: the model or its split is refused before vLLM's own checks. sizing.refusal: vLLM's own. Otherwise
+/// the plan, and what is logged.
 struct Outcome {
     Error error{};
     Design design{};
@@ -86,7 +86,8 @@ struct Engine {
             return blocks.error();
         }
         made.blocks = *blocks;
-        if (const Error wrong = layout_of(model, {made.options, rules, made.sharding, made.blocks}, made.layout);
+        if (const Error wrong =
+                layout_of(model, {made.options, rules, made.sharding, made.blocks}, made.layout);
             wrong.code != Errc::ok) {
             return wrong;
         }
@@ -99,7 +100,8 @@ struct Engine {
     }
 
     /// The whole story of a start.
-    constexpr Outcome start(const ModelSpec& model, const Sharding& split, const Budget& budget) const noexcept {
+    constexpr Outcome start(const ModelSpec& model, const Sharding& split,
+                            const Budget& budget) const noexcept {
         Outcome outcome{};
         outcome.error = design(model, split, outcome.design);
         if (outcome.error.code == Errc::ok) {
@@ -114,7 +116,8 @@ struct Engine {
         return outcome;
     }
 
-    constexpr Result<PoolPlan> pools(const ModelSpec& model, const Sharding& split, const Budget& budget) const noexcept {
+    constexpr Result<PoolPlan> pools(const ModelSpec& model, const Sharding& split,
+                                     const Budget& budget) const noexcept {
         const Outcome outcome = start(model, split, budget);
         if (outcome.runs()) {
             return outcome.plan;
@@ -123,7 +126,8 @@ struct Engine {
     }
 
     /// The prefix that this engine's coordinator hits.
-    constexpr Result<Hit> hits(const PoolPlan& plan, const Held* held, const Request& request) const noexcept {
+    constexpr Result<Hit> hits(const PoolPlan& plan, const Held* held,
+                               const Request& request) const noexcept {
         LookupGroup groups[32]{};
         for (u32 c = 0; c < plan.classes.size(); ++c) {
             const GroupClass& kind = plan.classes[c];
@@ -132,7 +136,9 @@ struct Engine {
             groups[c] = {.kind = spec, .mode = mode_of(options), .drafts = kind.draft, .block = block,
                          .span = kind.retention.span.value, .tag = c, .held = {held[c].word, held[c].count}};
         }
-        const Result<Lookedup> found = look_up({.groups = groups, .count = plan.classes.size(), .most = request.limit,
+        const Result<Lookedup> found = look_up({.groups = groups,
+                                                .count = plan.classes.size(),
+                                                .most = request.limit,
                                                 .scheduler_block = plan.scheduler_block,
                                                 .hash_block = plan.hash_block,
                                                 .speculative = options.spec_tokens > 0,

@@ -43,7 +43,8 @@ constexpr void place_general(Grouping& to, const Layout& layout, const Rules& ru
 }
 
 /// Fills `grouping`: groups of every cache of the layout, or the reason why vLLM refuses.
-constexpr void group(const Layout& layout, const Options& options, const Rules& rules, Grouping& grouping) noexcept {
+constexpr void group(const Layout& layout, const Options& options, const Rules& rules,
+                     Grouping& grouping) noexcept {
     grouping.specs = layout.specs;
     grouping.placed.count = layout.caches.size();
     for (Placement& placement : grouping.placed) {

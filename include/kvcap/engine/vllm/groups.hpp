@@ -8,12 +8,13 @@
 
 namespace kvcap::inline v1::vllm {
 
-/// none: no caches. one: a single spec. mixed: one group of one type, each cache with its own page. packed: several
-/// mixed groups over one slab. general: groups of one spec each, equal pages.
+/// none: no caches. one: a single spec. mixed: one group of one type, each cache with its own page. packed:
+/// several mixed groups over one slab. general: groups of one spec each, equal pages.
 enum class Shape : u8 { none, one, mixed, packed, general };
 
-/// Equal groups. spec: what their manager works with. size: caches of the longest group. padding: caches that the
-/// shorter ones lack, as vLLM warns. page: of one block of the first group, over all its caches where mixed.
+/// Equal groups. spec: what their manager works with. size: caches of the longest group. padding: caches that
+/// the shorter ones lack, as vLLM warns. page: of one block of the first group, over all its caches where
+/// mixed.
 struct GroupKind {
     Spec spec{};
     u16 groups = 1;
@@ -123,7 +124,8 @@ constexpr Buckets buckets_of(const Specs& specs, const Layout& layout, const Spe
     return buckets;
 }
 
-/// The largest bucket if it is below 1.5 times (earlier 1.25 times, earlier never) the smallest, else the smallest.
+/// The largest bucket if it is below 1.5 times (earlier 1.25 times, earlier never) the smallest, else the
+/// smallest.
 constexpr u32 group_size_of(const Buckets& buckets, const Rules& rules) noexcept {
     u32 low = buckets.caches[0];
     u32 high = 0;
@@ -138,11 +140,13 @@ constexpr u32 group_size_of(const Buckets& buckets, const Rules& rules) noexcept
 }
 
 /// Cache number n of a bucket of k groups goes to group n mod k, so that group lengths differ by at most one.
-constexpr void place_in_buckets(Grouping& to, const Layout& layout, const Buckets& buckets, const Rules& rules) noexcept {
+constexpr void place_in_buckets(Grouping& to, const Layout& layout, const Buckets& buckets,
+                                const Rules& rules) noexcept {
     const u32 size = group_size_of(buckets, rules);
     for (u32 b = 0; b < buckets.lists.size(); ++b) {
         const u32 caches = buckets.caches[b];
-        GroupKind kind{.groups = static_cast<u16>(ceil_div(caches, size)), .caches = static_cast<u16>(caches)};
+        GroupKind kind{.groups = static_cast<u16>(ceil_div(caches, size)),
+                       .caches = static_cast<u16>(caches)};
         static_cast<void>(merge(to.specs, buckets.lists[b], rules, kind.spec));
         kind.size = static_cast<u16>(ceil_div(caches, kind.groups));
         kind.padding = static_cast<u16>(caches % size == 0 ? 0 : size - caches % size);
@@ -163,7 +167,8 @@ constexpr void place_in_buckets(Grouping& to, const Layout& layout, const Bucket
     }
 }
 
-/// Hidden-state caches: a group each, its block the largest divisor of all blocks whose tokens fit the common page.
+/// Hidden-state caches: a group each, its block the largest divisor of all blocks whose tokens fit the common
+/// page.
 constexpr void place_hidden(Grouping& to, const Layout& layout) noexcept {
     u64 divisor = 0;
     for (const GroupKind& kind : to.kinds) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which spec has each cache of the model? Forms, the engine's options and the resolved block sizes give the layout that
-// grouping starts from. Source: `get_kv_cache_spec` of the attention and state layers.
+// Which spec has each cache of the model? Forms, the engine's options and the resolved block sizes give the
+// layout that grouping starts from. Source: `get_kv_cache_spec` of the attention and state layers.
 #pragma once
 
 #include <kvcap/engine/vllm/alignment.hpp>
@@ -52,7 +52,8 @@ constexpr Result<Packing> packing_of(const LayerForm& form, KvDtype dtype, const
         spec.heads = heads->local;
         spec.key_dim = static_cast<u32>(heads->key);
         spec.value_dim = static_cast<u32>(heads->value);
-        const Result<Packing> packing = pack_heads(dtype, heads->local, heads->key, heads->value, heads->plain);
+        const Result<Packing> packing =
+            pack_heads(dtype, heads->local, heads->key, heads->value, heads->plain);
         return packing && facts.cell != 0 ? Result<Packing>{Packing{packing->slots, facts.cell}} : packing;
     }
     u64 plain = 0;
@@ -73,7 +74,8 @@ constexpr Result<Packing> packing_of(const LayerForm& form, KvDtype dtype, const
                     : pack_latent(dtype, width_of(form), plain);
 }
 
-constexpr u64 block_of(const LayerForm& form, const Spec& spec, const FormFacts& facts, const Making& with) noexcept {
+constexpr u64 block_of(const LayerForm& form, const Spec& spec, const FormFacts& facts,
+                       const Making& with) noexcept {
     if (facts.block != 0) {
         return facts.block;
     }
@@ -118,9 +120,10 @@ constexpr Result<Spec> spec_of(const LayerForm& form, u32 index, bool skipped, c
     }
     spec.slots = packing->slots;
     spec.cell = packing->cell;
-    spec.dtype_bytes = !fixed && (stored != KvDtype::automatic || form.kind == Kind::index) ? u8{1}
-                                                                                            : element_bytes(form);
-    spec.by_stride = facts.strides == Strides::backend ? options.by_stride : facts.strides == Strides::readable;
+    spec.dtype_bytes =
+        !fixed && (stored != KvDtype::automatic || form.kind == Kind::index) ? u8{1} : element_bytes(form);
+    spec.by_stride =
+        facts.strides == Strides::backend ? options.by_stride : facts.strides == Strides::readable;
     spec.ratio = form.retention.stride;
     spec.align = facts.align;
     spec.version = facts.version;
@@ -170,8 +173,8 @@ constexpr Result<Inplace<u32, 64>> stage_ends(const ModelSpec& model, const Shar
 }
 
 /// The spec of one cache, made once a form; the error has no layer yet.
-constexpr Result<u16> spec_of_cache(const LayerForm& form, const Cache& cache, const Making& with, u16 (&known)[2][32],
-                                    Layout& layout) noexcept {
+constexpr Result<u16> spec_of_cache(const LayerForm& form, const Cache& cache, const Making& with,
+                                    u16 (&known)[2][32], Layout& layout) noexcept {
     if (form.retention.keep == Keep::once) {
         return no_spec;
     }

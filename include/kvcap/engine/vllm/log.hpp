@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What does vLLM print about its cache? "GPU KV cache size: N tokens", "Maximum concurrency for L tokens per request:
-// X.XXx", padding and block size lines; with the arithmetic (double, truncation) of its version.
+// What does vLLM print about its cache? "GPU KV cache size: N tokens", "Maximum concurrency for L tokens per
+// request: X.XXx", padding and block size lines; with the arithmetic (double, truncation) of its version.
 // Source: v1/core/kv_cache_utils.py `get_kv_cache_capacity`, earlier `_report_kv_cache_config`.
 #pragma once
 
@@ -9,8 +9,9 @@
 
 namespace kvcap::inline v1::vllm {
 
-/// concurrency: as printed before rounding. padded_state, state: bytes of a state page with and without padding; equal
-/// when no line is printed. padding: caches missing in the last group of each kind that warns, and caches of that kind.
+/// concurrency: as printed before rounding. padded_state, state: bytes of a state page with and without
+/// padding; equal when no line is printed. padding: caches missing in the last group of each kind that warns,
+/// and caches of that kind.
 struct Log {
     u64 tokens = 0;
     u64 max_len = 0;
@@ -40,7 +41,8 @@ constexpr u64 hundredths(double value) noexcept {
     return whole + (rest > half || (rest == half && whole % 2 == 1) ? 1 : 0);
 }
 
-/// Bytes one request takes of the first worker's groups over the bytes of one block of the first group (to 2026-08).
+/// Bytes one request takes of the first worker's groups over the bytes of one block of the first group (to
+/// 2026-08).
 constexpr u64 blocks_by_bytes(const Planning& with, u64 tokens) noexcept {
     const OnStage own{with.grouping, with.layout, with.rules.has(Change::stage_pages) ? 0 : whole_model};
     u64 bytes = 0;
@@ -59,8 +61,9 @@ constexpr u64 blocks_by_bytes(const Planning& with, u64 tokens) noexcept {
 /// What a started engine logs. pre: sizing was not refused and there are groups.
 constexpr Log log_of(const Planning& with, const Sizing& sizing, u64 reported_block) noexcept {
     Log log{.max_len = sizing.max_len, .block = reported_block};
-    log.request_blocks = with.rules.has(Change::concurrency_by_blocks) ? blocks_for(with, sizing.max_len)
-                                                                       : blocks_by_bytes(with, sizing.max_len);
+    log.request_blocks = with.rules.has(Change::concurrency_by_blocks)
+                             ? blocks_for(with, sizing.max_len)
+                             : blocks_by_bytes(with, sizing.max_len);
     if (log.request_blocks != 0) {
         log.concurrency = static_cast<double>(sizing.blocks) / static_cast<double>(log.request_blocks);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which layers may share one block table? Specs that merge into one, and specs of one uniform type (equal token slots,
-// own pages). Source: v1/kv_cache_interface.py `merge`, `UniformTypeKVCacheSpecs.is_uniform_type`.
+// Which layers may share one block table? Specs that merge into one, and specs of one uniform type (equal
+// token slots, own pages). Source: v1/kv_cache_interface.py `merge`,
+// `UniformTypeKVCacheSpecs.is_uniform_type`.
 #pragma once
 
 #include <kvcap/engine/vllm/spec.hpp>
@@ -24,7 +25,8 @@ constexpr bool same_latent(const Spec& a, const Spec& b) noexcept {
 }
 
 /// Full kinds: equal fields; of the hints at most one value each, and not both kinds of hint.
-constexpr Merging merge_full(const Specs& specs, const SpecList& list, const Rules& rules, Spec& into) noexcept {
+constexpr Merging merge_full(const Specs& specs, const SpecList& list, const Rules& rules,
+                             Spec& into) noexcept {
     for (const u16 i : list) {
         if (specs[i].kind != SpecKind::full && specs[i].kind != SpecKind::sink) {
             return Merging::no;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which of vLLM's options decide KV-cache memory? Its own flags, under its own names where it has one.
-// Sources: vLLM config/cache.py, config/scheduler.py; v1/attention/backends/*.py `get_supported_kernel_block_sizes`.
+// Sources: vLLM config/cache.py, config/scheduler.py; v1/attention/backends/*.py
+// `get_supported_kernel_block_sizes`.
 #pragma once
 
 #include <kvcap/inplace.hpp>
@@ -8,13 +9,15 @@
 
 namespace kvcap::inline v1::vllm {
 
-/// `--kv-cache-dtype`. automatic: as the forms of the model say. fp8 also stands for its e4m3 and e5m2 spellings.
+/// `--kv-cache-dtype`. automatic: as the forms of the model say. fp8 also stands for its e4m3 and e5m2
+/// spellings.
 enum class KvDtype : u8 {
     automatic, fp8, fp8_ds_mla, int8_per_token_head, fp8_per_token_head, int4_per_token_head, nvfp4,
     turboquant_k8v4, turboquant_4bit_nc, turboquant_k3v4_nc, turboquant_3bit_nc,
 };
 
-/// `--mamba-cache-mode`: one running state; states at block ends of the running chunk; a state for every block.
+/// `--mamba-cache-mode`: one running state; states at block ends of the running chunk; a state for every
+/// block.
 enum class StateMode : u8 { none, align, all };
 
 /// One entry of a backend's supported kernel block sizes: exactly `tokens`, or any multiple of it.
@@ -29,9 +32,9 @@ using KernelBlocks = Inplace<KernelBlock, 8>;
 /// Whether a layer's backend can read pages that are padded: as `by_stride` says, or otherwise.
 enum class Strides : u8 { backend, readable, unreadable };
 
-/// What vLLM's model class fixes for one form (same index as ModelSpec::forms) and no form can say; 0: nothing.
-/// block: tokens per block. cell: bytes of one stored token. align: pages are multiples of it. version, tag: compared
-/// for equality only (model_version, cache_dtype_str); version 1 is DeepSeek-V4's.
+/// What vLLM's model class fixes for one form (same index as ModelSpec::forms) and no form can say; 0:
+/// nothing. block: tokens per block. cell: bytes of one stored token. align: pages are multiples of it.
+/// version, tag: compared for equality only (model_version, cache_dtype_str); version 1 is DeepSeek-V4's.
 struct FormFacts {
     u32 block = 0;
     u64 cell = 0;
@@ -48,8 +51,9 @@ struct FormFacts {
 
 inline constexpr u32 deepseek_v4 = 1;
 
-/// Sizes in bytes, lengths in tokens; 0 means "not given" for block_size, num_blocks_override, prefix_match_unit and
-/// the three dtype widths (then: the model's dtype; the convolution's dtype for the state).
+/// Sizes in bytes, lengths in tokens; 0 means "not given" for block_size, num_blocks_override,
+/// prefix_match_unit and the three dtype widths (then: the model's dtype; the convolution's dtype for the
+/// state).
 struct Options {
     KvDtype kv_dtype = KvDtype::automatic;
     u64 max_model_len = 8192;
@@ -82,7 +86,9 @@ struct Options {
     Inplace<u16, 64> skip_layers{};  ///< `--kv-cache-dtype-skip-layers`, by number
     bool skip_windows = false;       ///< the same, "sliding_window"
 
-    constexpr FormFacts facts_of(u32 form) const noexcept { return form < facts.size() ? facts[form] : FormFacts{}; }
+    constexpr FormFacts facts_of(u32 form) const noexcept {
+        return form < facts.size() ? facts[form] : FormFacts{};
+    }
     constexpr bool skips() const noexcept {
         bool any = skip_windows || !skip_layers.empty();
         for (const FormFacts& fact : facts) {
@@ -115,8 +121,8 @@ constexpr u32 smallest_kernel_block(const KernelBlocks& blocks) noexcept {
     return least;
 }
 
-/// Largest of a backend's blocks whose page fits `page` (0: no limit, then the smallest); exact sizes come before
-/// multiples (attention.py `_largest_kernel_block_within`).
+/// Largest of a backend's blocks whose page fits `page` (0: no limit, then the smallest); exact sizes come
+/// before multiples (attention.py `_largest_kernel_block_within`).
 constexpr u32 window_block(const KernelBlocks& blocks, u64 token_bytes, u64 page) noexcept {
     bool exact = false;
     for (const KernelBlock& block : blocks) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How does DeepSeek-V4 share a pool among caches whose pages no block scaling can equalise? All latents in one group;
-// window latents by block and window, cut into groups of about as many "tuples" (one layer of each page size); every
-// group lies densely in the same slab. Source: v1/core/kv_cache_utils.py `group_and_unify_kv_cache_specs`,
-// `_get_kv_cache_groups_uniform_groups`, `_approximate_gcd`.
+// How does DeepSeek-V4 share a pool among caches whose pages no block scaling can equalise? All latents in
+// one group; window latents by block and window, cut into groups of about as many "tuples" (one layer of each
+// page size); every group lies densely in the same slab. Source: v1/core/kv_cache_utils.py
+// `group_and_unify_kv_cache_specs`, `_get_kv_cache_groups_uniform_groups`, `_approximate_gcd`.
 #pragma once
 
 #include <kvcap/engine/vllm/groups.hpp>
@@ -79,7 +79,9 @@ struct Parts {
     bool other_kinds = false;
     bool out_of_room = false;
 
-    constexpr bool has(const Member& cache) const noexcept { return cache.spec != no_spec && of[cache.spec] != no_part; }
+    constexpr bool has(const Member& cache) const noexcept {
+        return cache.spec != no_spec && of[cache.spec] != no_part;
+    }
 };
 
 constexpr Parts parts_of(const Specs& specs, const Layout& layout, const SpecList& used) noexcept {
@@ -115,7 +117,8 @@ constexpr Parts parts_of(const Specs& specs, const Layout& layout, const SpecLis
     return parts;
 }
 
-/// Before Change::packs_densely: window pages are padded to the smallest latent page that holds them; false: none does.
+/// Before Change::packs_densely: window pages are padded to the smallest latent page that holds them; false:
+/// none does.
 constexpr bool pad_to_latents(Specs& specs, const SpecList& used) noexcept {
     for (const u16 i : used) {
         u64 least = off_scale;
@@ -156,7 +159,8 @@ constexpr u32 tuples_of(const Parts& parts) noexcept {
 }
 
 /// One kind per sub-group, the latents' first.
-constexpr void add_kinds(Grouping& to, const Parts& parts, u32 tuples, u16 (&first)[32], u16 (&split)[32]) noexcept {
+constexpr void add_kinds(Grouping& to, const Parts& parts, u32 tuples, u16 (&first)[32],
+                         u16 (&split)[32]) noexcept {
     for (u32 p = 0; p < parts.count; ++p) {
         const u32 sizes = parts.pages[p].page.size();
         split[p] = static_cast<u16>(p == 0 ? 1 : ceil_div(parts.pages[p].count[0], tuples));
@@ -204,8 +208,8 @@ constexpr void place_packed(Grouping& to, const Layout& layout, const SpecList& 
         const u32 p = parts.of[spec];
         const u64 page = to.specs[spec].page();
         const u32 row = seen[p].add(page);
-        const u32 place = p == 0 ? latents++
-                                 : row / split[p] * parts.pages[p].page.size() + parts.pages[p].index_of(page);
+        const u32 place =
+            p == 0 ? latents++ : row / split[p] * parts.pages[p].page.size() + parts.pages[p].index_of(page);
         last = static_cast<u16>(first[p] + (p == 0 ? 0 : row % split[p]));
         to.placed[c] = {.group_class = last, .group = 0, .place = static_cast<u16>(place)};
         to.kinds[last].page += page;

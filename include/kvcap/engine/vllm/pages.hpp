@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How many bytes does vLLM store for one token of a layer, and for a state? From a form, the KV dtype and the split.
-// Sources: v1/kv_cache_interface.py, backends' `customize_spec` (nvfp4: FlashInfer; per-token-head: Triton; 656 bytes:
-// FlashMLA sparse), model_executor/layers/mamba/mamba_utils.py.
+// How many bytes does vLLM store for one token of a layer, and for a state? From a form, the KV dtype and the
+// split. Sources: v1/kv_cache_interface.py, backends' `customize_spec` (nvfp4: FlashInfer; per-token-head:
+// Triton; 656 bytes: FlashMLA sparse), model_executor/layers/mamba/mamba_utils.py.
 #pragma once
 
 #include <kvcap/engine/vllm/spec.hpp>
@@ -60,7 +60,9 @@ constexpr Result<Packing> pack_latent(KvDtype dtype, u64 width, u64 plain) noexc
 }
 
 constexpr bool is_state(const LayerForm& form) noexcept { return form.retention.keep == Keep::last; }
-constexpr bool is_heads(const LayerForm& form) noexcept { return form.kind == Kind::attention && !is_state(form); }
+constexpr bool is_heads(const LayerForm& form) noexcept {
+    return form.kind == Kind::attention && !is_state(form);
+}
 
 constexpr u64 width_of(const LayerForm& form) noexcept {
     u64 sum = 0;
@@ -136,7 +138,8 @@ constexpr bool known_state(Kind kind) noexcept {
 }
 
 /// Bytes of one state on a rank. Error: kinds that vLLM does not serve; splits that do not divide.
-constexpr Result<u64> state_bytes(const LayerForm& form, const Options& options, const Sharding& sharding) noexcept {
+constexpr Result<u64> state_bytes(const LayerForm& form, const Options& options,
+                                  const Sharding& sharding) noexcept {
     if (!known_state(form.kind)) {
         return Error{.code = Errc::unsupported, .got = static_cast<u64>(form.kind)};
     }
@@ -150,7 +153,8 @@ constexpr Result<u64> state_bytes(const LayerForm& form, const Options& options,
             return dealt_heads.error();
         }
         const u64 rows = stream.rows + (conv ? draft_rows(form.kind, options) : 0);
-        sum += saturating_product(u64{*dealt_heads} * rows, u64{stream.width} * (conv ? widths.conv : widths.state));
+        sum += saturating_product(u64{*dealt_heads} * rows,
+                                  u64{stream.width} * (conv ? widths.conv : widths.state));
     }
     return sum;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How many blocks has the pool, and does one request of the full length fit? Every worker divides its memory; the
-// smallest number of blocks holds for all. Source: v1/core/kv_cache_utils.py `get_kv_cache_configs`.
+// How many blocks has the pool, and does one request of the full length fit? Every worker divides its memory;
+// the smallest number of blocks holds for all. Source: v1/core/kv_cache_utils.py `get_kv_cache_configs`.
 #pragma once
 
 #include <kvcap/capacity.hpp>
@@ -40,7 +40,8 @@ constexpr u64 blocks_for(const Planning& with, u64 tokens) noexcept {
     u64 sum = 0;
     for (const GroupKind& kind : with.grouping.kinds) {
         const Steps steps = steps_of(kind.spec, with.load, with.rules);
-        sum = saturating_sum(sum, saturating_product(steps.units(request_of(tokens, with.options)), kind.groups));
+        sum = saturating_sum(sum,
+                             saturating_product(steps.units(request_of(tokens, with.options)), kind.groups));
     }
     return sum;
 }
@@ -75,7 +76,8 @@ constexpr u64 request_bytes(const Planning& with, const Use& use, u32 stage, u64
 }
 
 /// Longest length in [1, limit] whose request fits; 0: none.
-constexpr u64 longest_fitting(const Planning& with, const Use& use, u32 stage, u64 usable, u64 limit) noexcept {
+constexpr u64 longest_fitting(const Planning& with, const Use& use, u32 stage, u64 usable,
+                              u64 limit) noexcept {
     return largest(limit, [&](u64 tokens) noexcept {
         return request_bytes(with, use, stage, tokens) <= usable;
     });
@@ -86,7 +88,8 @@ constexpr bool deals_windows(const Planning& with, bool checked_only) noexcept {
     bool windows = false;
     if (with.rules.has(Change::auto_length) || !checked_only) {
         const bool first = checked_only && !with.rules.has(Change::fit_counts_groups);
-        for (u32 k = 0; k < (first ? smaller(1, with.grouping.kinds.size()) : with.grouping.kinds.size()); ++k) {
+        const u64 looked_at = first ? smaller(1, with.grouping.kinds.size()) : with.grouping.kinds.size();
+        for (u32 k = 0; k < looked_at; ++k) {
             windows = windows || is_window(with.grouping.kinds[k].spec.kind);
         }
     } else {
@@ -128,7 +131,8 @@ constexpr Refusal check_share(const Planning& with, const Share& share, u64 max_
 }
 
 /// The shares that are checked: one a worker; from 0.14 to 0.16 the whole model against the least memory.
-constexpr Share share_of(const Planning& with, const Budget& budget, u32 worker, const Sizing& sizing) noexcept {
+constexpr Share share_of(const Planning& with, const Budget& budget, u32 worker,
+                         const Sizing& sizing) noexcept {
     const Options& options = with.options;
     Share share{.worker = worker, .stage = stage_of(worker, budget.workers, with.layout.stages)};
     share.use = sizing.uses[share.stage];
@@ -177,9 +181,8 @@ constexpr void count_blocks(const Planning& with, const Budget& budget, Sizing& 
     sizing.blocks = off_scale;
     for (u32 worker = 0; worker < budget.workers; ++worker) {
         const Use& use = sizing.uses[stage_of(worker, budget.workers, with.layout.stages)];
-        const u64 own = with.options.num_blocks_override != 0 ? with.options.num_blocks_override
-                        : use.per_block == 0                  ? 0
-                                                              : budget.available[worker].value / use.per_block;
+        const u64 fitting = use.per_block == 0 ? 0 : budget.available[worker].value / use.per_block;
+        const u64 own = with.options.num_blocks_override != 0 ? with.options.num_blocks_override : fitting;
         if (use.per_block == 0 || own == 0 || with.grouping.unassigned) {
             sizing.refusal.reason = Reason::assertion;
             return;
@@ -203,9 +206,11 @@ constexpr Sizing size_pool(const Planning& with, const Budget& budget) noexcept 
     Sizing sizing{.max_len = with.options.max_model_len};
     const bool groups = with.grouping.shape != Shape::none && with.grouping.reason == Reason::none;
     for (u32 stage = 0; stage < with.layout.stages; ++stage) {
-        static_cast<void>(sizing.uses.push(groups ? use_of(with.grouping, with.layout, stage, with.rules) : Use{}));
+        static_cast<void>(
+            sizing.uses.push(groups ? use_of(with.grouping, with.layout, stage, with.rules) : Use{}));
     }
-    const bool early = !with.rules.has(Change::auto_length) && !specs_in_use(with.layout, with.layout.specs).empty();
+    const bool early =
+        !with.rules.has(Change::auto_length) && !specs_in_use(with.layout, with.layout.specs).empty();
     if (early) {
         check_shares(with, budget, sizing);
     }

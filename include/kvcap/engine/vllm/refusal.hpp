@@ -36,8 +36,9 @@ constexpr const char* name_of(Reason reason) noexcept {
     return "unknown";
 }
 
-/// The memory reasons carry numbers of the worker that fails first: bytes available, bytes of them kept back for the
-/// null block, bytes one request of the full length needs, and the longest length that fits (0: none).
+/// The memory reasons carry numbers of the worker that fails first: bytes available, bytes of them kept back
+/// for the null block, bytes one request of the full length needs, and the longest length that fits (0:
+/// none).
 struct Refusal {
     Reason reason = Reason::none;
     u32 worker = 0;
@@ -57,7 +58,9 @@ constexpr Error error_of(const Refusal& refusal) noexcept {
         case Reason::no_memory:
             return {.code = Errc::no_memory, .got = refusal.available, .want = refusal.kept_back};
         case Reason::not_enough_memory:
-            return {.code = Errc::does_not_fit, .got = refusal.available - refusal.kept_back, .want = refusal.needed,
+            return {.code = Errc::does_not_fit,
+                    .got = refusal.available - refusal.kept_back,
+                    .want = refusal.needed,
                     .hint = refusal.longest};
         default: break;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// On which token boundaries does vLLM schedule and hash? scheduler = least common multiple of the groups' blocks, times
-// the ranks that full caches are dealt to; hash = their greatest common divisor where every state mode allows.
-// Source: v1/core/kv_cache_utils.py `resolve_kv_cache_block_sizes`.
+// On which token boundaries does vLLM schedule and hash? scheduler = least common multiple of the groups'
+// blocks, times the ranks that full caches are dealt to; hash = their greatest common divisor where every
+// state mode allows. Source: v1/core/kv_cache_utils.py `resolve_kv_cache_block_sizes`.
 #pragma once
 
 #include <kvcap/engine/vllm/demand.hpp>
@@ -60,7 +60,8 @@ constexpr Boundaries boundaries_of(const Grouping& grouping, const Options& opti
     if (!options.prefix_caching || !aligned) {
         return at;
     }
-    at.hash = options.prefix_match_unit != 0 && rules.has(Change::match_unit) ? options.prefix_match_unit : finest;
+    at.hash =
+        options.prefix_match_unit != 0 && rules.has(Change::match_unit) ? options.prefix_match_unit : finest;
     if (!divides_all(grouping, dcp, at.hash)) {
         at.reason = Reason::match_unit_not_divisible;
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What does vLLM's pool hold after requests have run, one after the other? A simulator of admission, chunked prefill,
-// decoding, retention, eviction and reuse over exact keys, for studying a workload without a GPU.
-// Sources: v1/core/kv_cache_manager.py, kv_cache_coordinator.py, sched/scheduler.py `_mamba_block_aligned_split`.
+// What does vLLM's pool hold after requests have run, one after the other? A simulator of admission, chunked
+// prefill, decoding, retention, eviction and reuse over exact keys, for studying a workload without a GPU.
+// Sources: v1/core/kv_cache_manager.py, kv_cache_coordinator.py, sched/scheduler.py
+// `_mamba_block_aligned_split`.
 #pragma once
 
 #include <kvcap/engine/vllm/hits.hpp>
@@ -10,8 +11,8 @@
 
 namespace kvcap::inline v1::vllm {
 
-/// blocks: of the pool, with the null block. step: most tokens of one step. lookahead: slots a drafter takes besides.
-/// dense, retention: prefix_cache_retention_interval.
+/// blocks: of the pool, with the null block. step: most tokens of one step. lookahead: slots a drafter takes
+/// besides. dense, retention: prefix_cache_retention_interval.
 struct SimOptions {
     std::vector<SimGroup> groups{};
     u64 blocks = 0;
@@ -25,8 +26,8 @@ struct SimOptions {
     u64 retention = 0;
 };
 
-/// hits: per group, as handed over. present: per group, which full blocks of the request can be found afterwards.
-/// partial: per group, which hash boundaries inside blocks can be. steps: tokens of each.
+/// hits: per group, as handed over. present: per group, which full blocks of the request can be found
+/// afterwards. partial: per group, which hash boundaries inside blocks can be. steps: tokens of each.
 struct SimResult {
     bool rejected = false;
     u64 hit_tokens = 0;
@@ -114,9 +115,14 @@ private:
                     all.words[g][at / 64] |= u64{1} << (at % 64);
                 }
             }
-            all.groups.push_back({.kind = group.kind, .mode = group.mode, .drafts = group.drafts, .block = group.block,
-                                  .span = group.span, .tag = static_cast<u32>(group.extra),
-                                  .held = {all.words[g].data(), count}, .partial = all.partial[g].data(),
+            all.groups.push_back({.kind = group.kind,
+                                  .mode = group.mode,
+                                  .drafts = group.drafts,
+                                  .block = group.block,
+                                  .span = group.span,
+                                  .tag = static_cast<u32>(group.extra),
+                                  .held = {all.words[g].data(), count},
+                                  .partial = all.partial[g].data(),
                                   .partials = static_cast<u32>(all.partial[g].size())});
         }
         return all;
@@ -129,7 +135,8 @@ private:
                 .context_parallel = options_.context_parallel};
     }
 
-    std::vector<std::vector<u32>> find_hits(const std::vector<u64>& chain, u64 prompt, SimResult& result) const {
+    std::vector<std::vector<u32>> find_hits(const std::vector<u64>& chain, u64 prompt,
+                                            SimResult& result) const {
         std::vector<std::vector<u32>> hits(tables_.size());
         result.hits.resize(tables_.size());
         const Seen all = seen(chain);
@@ -169,10 +176,12 @@ private:
         if (end < prompt && (end / block * block > start || block <= options_.step)) {
             end = end / block * block;
         }
-        const u64 tail = fine() && options_.hash_block < block ? prompt / options_.hash_block * options_.hash_block : 0;
-        const u64 stops[4] = {start % block != 0 ? (start / block + 1) * block : 0, last,
-                              last < tail && tail < prompt ? tail : 0,
-                              start < junction && junction < end ? start + (junction - start) / block * block : 0};
+        const u64 tail =
+            fine() && options_.hash_block < block ? prompt / options_.hash_block * options_.hash_block : 0;
+        const u64 stops[4] = {
+            start % block != 0 ? (start / block + 1) * block : 0, last,
+            last < tail && tail < prompt ? tail : 0,
+            start < junction && junction < end ? start + (junction - start) / block * block : 0};
         u64 stop = end;
         for (const u64 at : stops) {
             stop = start < at && at < stop ? at : stop;
@@ -183,13 +192,15 @@ private:
     bool fine() const {
         Seen none;
         for (const SimTable& table : tables_) {
-            none.groups.push_back({.kind = table.group().kind, .mode = table.group().mode, .block = table.group().block});
+            none.groups.push_back(
+                {.kind = table.group().kind, .mode = table.group().mode, .block = table.group().block});
         }
         return tables_.size() > 1 && fine_grained(lookup(none, 0));
     }
 
     /// Room for the next `more` tokens. The first step also asks whether the whole prompt fits.
-    bool allocate(u64 computed, u64 more, u64 prompt, const std::vector<std::vector<u32>>& hits, SimResult& result) {
+    bool allocate(u64 computed, u64 more, u64 prompt, const std::vector<std::vector<u32>>& hits,
+                  SimResult& result) {
         const bool first = result.steps.empty();
         const u64 slots = computed + more + options_.lookahead;
         if (first && wanted(prompt, hits, computed, options_.step) > pool_.free_blocks()) {
@@ -220,7 +231,8 @@ private:
     }
 
     /// main: tokens without look-ahead, which aligned states count; 0: as `tokens`.
-    u64 wanted(u64 tokens, const std::vector<std::vector<u32>>& hits, u64 computed, u64 in_flight, u64 main = 0) const {
+    u64 wanted(u64 tokens, const std::vector<std::vector<u32>>& hits, u64 computed, u64 in_flight,
+               u64 main = 0) const {
         u64 sum = 0;
         for (u32 g = 0; g < tables_.size(); ++g) {
             const u64 own = main != 0 && tables_[g].group().aligned_state() ? main : tokens;
@@ -229,10 +241,12 @@ private:
         return sum;
     }
 
-    /// Several groups cache up to a scheduler block only (not with fine hits), a drafter's class one block beyond.
+    /// Several groups cache up to a scheduler block only (not with fine hits), a drafter's class one block
+    /// beyond.
     void cache(const std::vector<u64>& chain, u64 computed, u64 prompt, const SimResult& result) {
         const bool rounds = tables_.size() > 1 && !fine();
-        const u64 aligned = rounds ? computed / options_.scheduler_block * options_.scheduler_block : computed;
+        const u64 aligned =
+            rounds ? computed / options_.scheduler_block * options_.scheduler_block : computed;
         const u64 boundaries[2] = {prompt == 0 ? 0 : prompt - 1, result.junction};
         const RetentionRule rule{.alignment = options_.scheduler_block, .dense = options_.dense,
                                  .interval = options_.retention, .boundaries = boundaries,

@@ -41,7 +41,8 @@ struct Spec {
         return kind == SpecKind::state ? state_bytes
                                        : saturating_product(saturating_product(slots, block / ratio), cell);
     }
-    /// 0: not padded. Alignment wins over an explicit page where it changes anything (`_apply_alignment_padding`).
+    /// 0: not padded. Alignment wins over an explicit page where it changes anything
+    /// (`_apply_alignment_padding`).
     constexpr u64 padded_page() const noexcept {
         const u64 natural = natural_page();
         return align != 0 && natural % align != 0 ? round_up(natural, align) : padded;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How do layers with unequal pages come to one page? Blocks are scaled, pages padded, or windows promoted to full
-// attention. Source: v1/core/kv_cache_utils.py `unify_kv_cache_spec_page_size`, `_promote_local_kv_cache_specs`.
+// How do layers with unequal pages come to one page? Blocks are scaled, pages padded, or windows promoted to
+// full attention. Source: v1/core/kv_cache_utils.py `unify_kv_cache_spec_page_size`,
+// `_promote_local_kv_cache_specs`.
 #pragma once
 
 #include <kvcap/engine/vllm/merge.hpp>
@@ -26,8 +27,8 @@ constexpr bool equal_pages(const Specs& specs, const SpecList& used) noexcept {
     return true;
 }
 
-/// Brings one spec to page `most`: states are padded; a divisor scales its block; others are padded where the backend
-/// reads strides.
+/// Brings one spec to page `most`: states are padded; a divisor scales its block; others are padded where the
+/// backend reads strides.
 constexpr Reason unify_one(Spec& spec, u64 most, const Rules& rules) noexcept {
     const u64 page = spec.page();
     const bool pads = rules.has(Change::pads_pages);
@@ -62,7 +63,8 @@ constexpr Reason unify_pages(Specs& specs, const SpecList& used, const Rules& ru
 }
 
 /// none: one spec or one type already. Error-like: window_mismatch, which vLLM raises while asking.
-constexpr Reason is_one_type(const Specs& specs, const SpecList& used, const Rules& rules, bool& one) noexcept {
+constexpr Reason is_one_type(const Specs& specs, const SpecList& used, const Rules& rules,
+                             bool& one) noexcept {
     Spec common{};
     const Merging merging = merge(specs, used, rules, common);
     if (merging == Merging::mismatch) {
@@ -83,7 +85,8 @@ constexpr void promote_one(Spec& spec, u64 block) noexcept {
     spec.extra = 0;
 }
 
-/// The block of the full specs: the only one, 0 when they differ; before Change::promotes_block the first one's.
+/// The block of the full specs: the only one, 0 when they differ; before Change::promotes_block the first
+/// one's.
 constexpr u64 full_block(const Specs& specs, const SpecList& used, const Rules& rules, bool& full) noexcept {
     u64 block = 0;
     bool mixed = false;
@@ -121,7 +124,8 @@ constexpr Reason promote(Specs& specs, const SpecList& used, const Rules& rules)
     return one ? Reason::none : Reason::cannot_promote_to_single_type;
 }
 
-/// Whether latents and plain windows may fall back to full allocation (`_try_get_full_allocation_fallback_groups`).
+/// Whether latents and plain windows may fall back to full allocation
+/// (`_try_get_full_allocation_fallback_groups`).
 constexpr bool may_fall_back(const Specs& specs, const SpecList& used) noexcept {
     bool latent = false;
     bool window = false;

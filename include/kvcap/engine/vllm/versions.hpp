@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which rules did a vLLM version or day have? Each change is a row: the day its pull request was merged, the first
-// release that contains it (seen in the released wheels, since releases are cut from branches), and its source.
-// A result names the rules it used by `Rules::name`.
+// Which rules did a vLLM version or day have? Each change is a row: the day its pull request was merged, the
+// first release that contains it (seen in the released wheels, since releases are cut from branches), and its
+// source. A result names the rules it used by `Rules::name`.
 #pragma once
 
 #include <kvcap/result.hpp>
@@ -9,29 +9,29 @@
 namespace kvcap::inline v1::vllm {
 
 enum class Change : u8 {
-    scales_blocks,          // unequal pages: blocks of the smaller are scaled up; before: refused
-    grows_below_1_25,       // group size: the largest bucket if below 1.25 times the smallest
-    auto_length,            // `--max-model-len auto`; the fit check asks groups, but only the first
-    aligned_states,         // state mode "align"
-    stage_pages,            // a mixed group's page is summed over the worker's own layers
-    grows_below_1_5,        // the same with 1.5
-    fit_counts_groups,      // the fit check sums the blocks of all groups
-    packed_latents,         // window latents of several page sizes share one slab (DeepSeek-V4)
-    override_limits_fit,    // the fit check sees `--num-gpu-blocks-override`
-    logs_concurrency,       // logged tokens = concurrency x length; before: by blocks and groups
-    state_drafts,           // state mode "all" adds the draft blocks
-    pads_pages,             // odd pages are padded where the backend reads strides
-    windows_choose_block,   // window layers take the smallest kernel block, whatever `--block-size`
-    mixed_precision,        // skip layers are padded to the quantised page
-    pads_states,            // states are padded to the largest page
-    all_in_flight,          // windows and chunks reserve for every batch in flight
-    deals_hybrids,          // several groups with decode context parallelism
-    match_unit,             // `--prefix-match-unit`: hits inside a block
-    merges_buckets,         // layers whose specs merge share a bucket
-    latents_compare,        // latents merge only with equal heads, widths and blocks; before: by dtype and ratio alone
-    packs_densely,          // packed groups lie densely; before: window pages are padded to a latent's
-    promotes_block,         // the manager off: windows take the full layers' block; before: only window latents do
-    latent_128,             // latents beside states: blocks are multiples of 128
+    scales_blocks,         // unequal pages: blocks of the smaller are scaled up; before: refused
+    grows_below_1_25,      // group size: the largest bucket if below 1.25 times the smallest
+    auto_length,           // `--max-model-len auto`; the fit check asks groups, but only the first
+    aligned_states,        // state mode "align"
+    stage_pages,           // a mixed group's page is summed over the worker's own layers
+    grows_below_1_5,       // the same with 1.5
+    fit_counts_groups,     // the fit check sums the blocks of all groups
+    packed_latents,        // window latents of several page sizes share one slab (DeepSeek-V4)
+    override_limits_fit,   // the fit check sees `--num-gpu-blocks-override`
+    logs_concurrency,      // logged tokens = concurrency x length; before: by blocks and groups
+    state_drafts,          // state mode "all" adds the draft blocks
+    pads_pages,            // odd pages are padded where the backend reads strides
+    windows_choose_block,  // window layers take the smallest kernel block, whatever `--block-size`
+    mixed_precision,       // skip layers are padded to the quantised page
+    pads_states,           // states are padded to the largest page
+    all_in_flight,         // windows and chunks reserve for every batch in flight
+    deals_hybrids,         // several groups with decode context parallelism
+    match_unit,            // `--prefix-match-unit`: hits inside a block
+    merges_buckets,        // layers whose specs merge share a bucket
+    latents_compare,  // latents merge only with equal widths and blocks; before: by dtype and ratio
+    packs_densely,   // packed groups lie densely; before: window pages are padded to a latent's
+    promotes_block,  // manager off: windows take the full layers' block; before: only window latents
+    latent_128,      // latents beside states: blocks are multiples of 128
     concurrency_by_blocks,  // concurrency = blocks / sum of blocks; before: by bytes of the first group
     falls_back,             // latents and windows that cannot be unified: all as full attention
     values_compare,         // specs of different value widths do not merge
@@ -40,8 +40,8 @@ enum class Change : u8 {
     spares_null_block,      // the fit check takes the null block off
 };
 
-/// merged: yyyymmdd (of the pull request, or of the first release where the day is not known). release: first 0.N that
-/// has it.
+/// merged: yyyymmdd (of the pull request, or of the first release where the day is not known). release: first
+/// 0.N that has it.
 struct ChangeRow {
     Change change{};
     u32 merged = 0;
@@ -51,11 +51,11 @@ struct ChangeRow {
 
 inline constexpr ChangeRow changes[] = {
     {Change::scales_blocks, 20251124, 12, "kv_cache_utils.py unify_kv_cache_spec_page_size"},
-    {Change::grows_below_1_25, 20251124, 12, "PR 29303: kv_cache_utils.py _get_kv_cache_groups_uniform_page_size"},
+    {Change::grows_below_1_25, 20251124, 12, "PR 29303: kv_cache_utils.py .._groups_uniform_page_size"},
     {Change::auto_length, 20251223, 14, "kv_cache_utils.py _auto_fit_max_model_len"},
     {Change::aligned_states, 20260123, 15, "PR 30877: config/cache.py mamba_cache_mode"},
     {Change::stage_pages, 20260219, 17, "kv_cache_utils.py _project_kv_cache_groups_to_worker"},
-    {Change::grows_below_1_5, 20260312, 18, "PR 36684: kv_cache_utils.py _get_kv_cache_groups_uniform_page_size"},
+    {Change::grows_below_1_5, 20260312, 18, "PR 36684: kv_cache_utils.py .._groups_uniform_page_size"},
     {Change::fit_counts_groups, 20260402, 19, "kv_cache_utils.py _max_memory_usage_bytes_from_groups"},
     {Change::packed_latents, 20260427, 20, "kv_cache_utils.py group_and_unify_kv_cache_specs"},
     {Change::override_limits_fit, 20260428, 21, "kv_cache_utils.py get_kv_cache_configs"},
@@ -68,12 +68,12 @@ inline constexpr ChangeRow changes[] = {
     {Change::all_in_flight, 20260708, 26, "PR 47728: kv_cache_interface.py max_admission_blocks_per_request"},
     {Change::deals_hybrids, 20260709, 26, "PR 40996: kv_cache_utils.py resolve_kv_cache_block_sizes"},
     {Change::match_unit, 20260712, 26, "PR 46384: config/cache.py prefix_match_unit"},
-    {Change::merges_buckets, 20260730, 27, "PR 50000: kv_cache_utils.py _get_kv_cache_groups_uniform_page_size"},
+    {Change::merges_buckets, 20260730, 27, "PR 50000: kv_cache_utils.py .._groups_uniform_page_size"},
     {Change::latents_compare, 20260730, 27, "kv_cache_interface.py MLAAttentionSpec.merge"},
     {Change::packs_densely, 20260810, 27, "kv_cache_utils.py _get_packed_kv_cache_layout"},
     {Change::promotes_block, 20260810, 27, "kv_cache_utils.py _promote_local_kv_cache_specs"},
     {Change::latent_128, 20260730, 27, "PR 50000: platforms/interface.py _align_hybrid_block_size"},
-    {Change::concurrency_by_blocks, 20260810, 27, "kv_cache_utils.py get_max_concurrency_for_kv_cache_config"},
+    {Change::concurrency_by_blocks, 20260810, 27, "kv_cache_utils.py get_max_concurrency_.."},
     {Change::falls_back, 20260810, 27, "kv_cache_utils.py _try_get_full_allocation_fallback_groups"},
     {Change::values_compare, 20260820, 28, "kv_cache_interface.py AttentionSpec.head_size_v"},
     {Change::keeps_extra, 20260820, 28, "kv_cache_utils.py get_kv_cache_configs, extra_retained_tokens"},
@@ -81,8 +81,8 @@ inline constexpr ChangeRow changes[] = {
     {Change::spares_null_block, 20260820, 29, "PR 47272: kv_cache_utils.py get_kv_cache_configs"},
 };
 
-/// The releases whose rules are known: 0.oldest_release to 0.newest_release. From 0.29 on vLLM plans memory by layout,
-/// which these rules do not describe.
+/// The releases whose rules are known: 0.oldest_release to 0.newest_release. From 0.29 on vLLM plans memory
+/// by layout, which these rules do not describe.
 inline constexpr u32 oldest_release = 10;
 inline constexpr u32 newest_release = 28;
 /// The day of the newest rules (commit 2f41c894).
@@ -100,7 +100,8 @@ struct Rules {
     friend constexpr bool operator==(const Rules&, const Rules&) = default;
 };
 
-/// Rules of a day (yyyymmdd). Days after newest_day have the newest rules; days before oldest_day are refused.
+/// Rules of a day (yyyymmdd). Days after newest_day have the newest rules; days before oldest_day are
+/// refused.
 constexpr Result<Rules> rules_of_day(u32 day) noexcept {
     if (day < oldest_day) {
         return Error{.code = Errc::unknown_version, .got = day, .want = oldest_day, .hint = newest_day};
@@ -112,7 +113,8 @@ constexpr Result<Rules> rules_of_day(u32 day) noexcept {
     return rules;
 }
 
-/// Rules of release 0.`release`. Error: Errc::unknown_version with got = the release, want = the nearest known.
+/// Rules of release 0.`release`. Error: Errc::unknown_version with got = the release, want = the nearest
+/// known.
 constexpr Result<Rules> rules_of_release(u32 release, u32 patch = 0) noexcept {
     if (release < oldest_release || release > newest_release) {
         return Error{.code = Errc::unknown_version, .got = release,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// When are two blocks the same to vLLM's prefix cache? key(block) = (key of the block before, its tokens, its extra
-// keys): adapter name in every block, media items that overlap it with their offset in it, and the salt in the first.
-// Exact keys instead of hashes. Source: v1/core/kv_cache_utils.py `get_request_block_hasher` (2026-08-20).
+// When are two blocks the same to vLLM's prefix cache? key(block) = (key of the block before, its tokens, its
+// extra keys): adapter name in every block, media items that overlap it with their offset in it, and the salt
+// in the first. Exact keys instead of hashes. Source: v1/core/kv_cache_utils.py `get_request_block_hasher`
+// (2026-08-20).
 #pragma once
 
 #include <kvcap/units.hpp>
@@ -12,7 +13,8 @@
 
 namespace kvcap::inline v1::vllm {
 
-/// An image or other item that fills `length` tokens from `offset` on. Items of a request are sorted by offset.
+/// An image or other item that fills `length` tokens from `offset` on. Items of a request are sorted by
+/// offset.
 struct SimMedia {
     std::string id{};
     u64 offset = 0;
@@ -62,10 +64,10 @@ inline std::string media_keys(const std::vector<SimMedia>& media, u64 from, u64 
     return keys;
 }
 
-/// Extends `chain` by the keys of all whole hash blocks of `tokens`. Blocks that are added to a chain later look at the
-/// last media item only, as vLLM does. An adapter and a salt of one name are one key, as in vLLM.
-inline void extend_chain(SimKeys& keys, const SimRequest& request, const std::vector<u64>& tokens, u64 hash_block,
-                         std::vector<u64>& chain) {
+/// Extends `chain` by the keys of all whole hash blocks of `tokens`. Blocks that are added to a chain later
+/// look at the last media item only, as vLLM does. An adapter and a salt of one name are one key, as in vLLM.
+inline void extend_chain(SimKeys& keys, const SimRequest& request, const std::vector<u64>& tokens,
+                         u64 hash_block, std::vector<u64>& chain) {
     std::size_t item = chain.empty() || request.media.empty() ? 0 : request.media.size() - 1;
     for (u64 from = chain.size() * hash_block; from + hash_block <= tokens.size(); from += hash_block) {
         std::string content;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which block is given out next, and which keys find which block? Block 0 is the null block. Blocks without a key are
-// reused first, the others least recently freed first; equal keys are kept, the first block inserted is found.
-// Source: v1/core/block_pool.py, v1/core/kv_cache_utils.py `FreeKVCacheBlockQueue`.
+// Which block is given out next, and which keys find which block? Block 0 is the null block. Blocks without a
+// key are reused first, the others least recently freed first; equal keys are kept, the first block inserted
+// is found. Source: v1/core/block_pool.py, v1/core/kv_cache_utils.py `FreeKVCacheBlockQueue`.
 #pragma once
 
 #include <kvcap/units.hpp>

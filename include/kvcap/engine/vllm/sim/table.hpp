@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which blocks does one request hold in one group, step by step? Blocks behind a window, a chunk or a state's last two
-// are given back; a hit that ends inside a block is copied before it is written.
+// Which blocks does one request hold in one group, step by step? Blocks behind a window, a chunk or a state's
+// last two are given back; a hit that ends inside a block is copied before it is written.
 // Source: v1/core/single_type_kv_cache_manager.py (2026-08-20).
 #pragma once
 
@@ -56,8 +56,10 @@ public:
     }
 
     /// Blocks to be taken from the free list for `tokens` tokens, hits in it included.
-    u64 wanted(const SimPool& pool, u64 tokens, const std::vector<u32>& hits, u64 computed, u64 in_flight) const {
-        const bool partial = (!hits.empty() && computed % group_.block != 0) || copy_from_ != SimPool::null_block;
+    u64 wanted(const SimPool& pool, u64 tokens, const std::vector<u32>& hits, u64 computed,
+               u64 in_flight) const {
+        const bool partial =
+            (!hits.empty() && computed % group_.block != 0) || copy_from_ != SimPool::null_block;
         const u64 required = in_flight == 0 ? ceil_div(tokens, group_.block)
                                             : group_.admitted(ceil_div(tokens, group_.block), in_flight);
         const u64 have = hits.size() + blocks_.size();
@@ -80,7 +82,8 @@ public:
             freed.push_back(std::exchange(blocks_[i], SimPool::null_block));
         }
         pool.release(freed);
-        const bool moved = group_.aligned_state() && last_state_ != none && last_state_ + 1 < ceil_div(computed, group_.block);
+        const bool moved = group_.aligned_state() && last_state_ != none &&
+                           last_state_ + 1 < ceil_div(computed, group_.block);
         if (moved && blocks_[last_state_] != SimPool::null_block) {
             pool.release({std::exchange(blocks_[last_state_], SimPool::null_block)});
         }
@@ -102,8 +105,8 @@ public:
         }
     }
 
-    /// Blocks for `tokens` slots; aligned states: for `main` tokens, the running one only. Returns what a copy has used,
-    /// to be released when it is done.
+    /// Blocks for `tokens` slots; aligned states: for `main` tokens, the running one only. Returns what a
+    /// copy has used, to be released when it is done.
     std::vector<u32> grow(SimPool& pool, u64 tokens, u64 main) {
         const u64 required = ceil_div(group_.aligned_state() ? main : tokens, group_.block);
         const bool grows = required > blocks_.size() || copy_from_ != SimPool::null_block;
@@ -121,7 +124,8 @@ public:
         return done;
     }
 
-    /// Registers full blocks of the first `tokens` tokens, and the prompt's last hash boundary inside a block.
+    /// Registers full blocks of the first `tokens` tokens, and the prompt's last hash boundary inside a
+    /// block.
     void cache(SimPool& pool, const std::vector<u64>& chain, u64 hash_block, u64 tokens, u64 prompt,
                RetentionRule rule) {
         rule.kind = group_.kind;
@@ -146,7 +150,8 @@ public:
 private:
     static constexpr u64 none = off_scale;
 
-    /// The copy before a shared tail is written. A state's own tail stays with the request; its keys move to the copy.
+    /// The copy before a shared tail is written. A state's own tail stays with the request; its keys move to
+    /// the copy.
     std::vector<u32> copy(SimPool& pool) {
         if (copy_from_ == SimPool::null_block) {
             return {};
@@ -165,8 +170,8 @@ private:
         const bool full = is_full(group_.kind) && boundary <= tokens;
         const bool state = group_.aligned_state() && boundary == tokens;
         const u64 at = boundary / group_.block;
-        if (!(full || state) || group_.block == hash_block || boundary % group_.block == 0 || at >= blocks_.size() ||
-            blocks_[at] == SimPool::null_block) {
+        if (!(full || state) || group_.block == hash_block || boundary % group_.block == 0 ||
+            at >= blocks_.size() || blocks_[at] == SimPool::null_block) {
             return;
         }
         pool.insert({chain[boundary / hash_block - 1], number_}, blocks_[at], boundary);
