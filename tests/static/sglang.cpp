@@ -79,6 +79,10 @@ static_assert(plan.pools.size() == 2 && plan.pools[0].extra == 1 && plan.pools[1
 static_assert(demand(plan, {.prompt = 1000_tok}).units[0] == 1000);
 static_assert(demand(plan, {.prompt = 1000_tok}).units[1] == 128);
 
+// A host tier holds a multiple of the pool's tokens, and one page more than whole; it never raises the device's.
+constexpr auto tiered = sglang::Engine{{.page = 64, .host_ratio = 1.5}}.pools(llama, {}, {available, 1}).value();
+static_assert(tiered.pools[0].units == 6'824 && tiered.pools[0].second == 10'237);
+
 // Hits: a window wants W live tokens before the boundary, not W - 1.
 constexpr u64 all[16] = {~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull,
                          ~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull};

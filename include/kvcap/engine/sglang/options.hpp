@@ -57,6 +57,8 @@ struct Options {
     bool dsa_layer_split = false;    ///< DSA caches dealt by layer to the context-parallel ranks
     bool decode_only = false;        ///< --disaggregation-mode decode
     u64 decode_extra_slots = 0;
+    double host_ratio = 0;             ///< --hicache-ratio; 0: no host tier
+    double host_size_gb = 0;           ///< --hicache-size, 10^9 bytes; wins over the ratio in pools of tokens
     StateStrategy states = StateStrategy::no_buffer;
     ElementFormat conv_format = bf16;
     ElementFormat state_format = f32;  ///< fp32 unless the config's mamba_ssm_dtype says otherwise

@@ -37,12 +37,26 @@ constexpr Steps steps_of(PoolKind kind, const RankPools& rank, const Options& op
     }
 }
 
+/// Units of the host tier (HiCache): each pool has one of its own, states by the ratio alone.
+constexpr u64 host_units(const Pool& pool, bool slots, const Options& options) noexcept {
+    if (options.host_ratio <= 0 && options.host_size_gb <= 0) {
+        return 0;
+    }
+    if (slots) {
+        return truncated(static_cast<double>(pool.units) * options.host_ratio);
+    }
+    const HostTier tier{.ratio = options.host_ratio, .size_gb = options.host_size_gb};
+    return host_tokens(tier, pool.units * options.page, larger(pool.each.value / options.page, 1), options.page) /
+           options.page;
+}
+
 /// One pool and the class that draws from it.
 constexpr void add_pool(PoolPlan& plan, PoolKind kind, Pool pool, const RankPools& rank,
                         const Options& options) noexcept {
     pool.allocated = pool.allocated.value != 0 ? pool.allocated : pool.each * (pool.units + pool.extra);
     const u16 at = static_cast<u16>(plan.pools.size());
     const bool slots = kind == PoolKind::state || kind == PoolKind::request_state;
+    pool.second = host_units(pool, slots, options);
     static_cast<void>(plan.pools.push(pool));
     static_cast<void>(plan.classes.push({.pool = at,
                                          .kind = static_cast<u8>(kind),
