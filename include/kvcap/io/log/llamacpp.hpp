@@ -59,6 +59,12 @@ inline void read_kv_buffer(Start& start, const Hit& hit, const Words& at) {
         start.facts.put("fork", flag(true, hit.line));
         return put_device(start.facts, "compressed_kv_mib_by_device", device_of(front), datum_of(at.at[0], 'd', hit.line));
     }
+    const Datum* before = context(start).find("kv_buffer_by_device");
+    for (std::size_t i = 0; before != nullptr && i < before->items.size(); ++i) {
+        if (before->items[i].name == device_of(front) && number(before->items[i].value) == 0) {
+            start.facts.put("dry_pass_mib", before->items[i].value);
+        }
+    }
     put_device(context(start), "kv_buffer_by_device", device_of(front), datum_of(at.at[0], 'd', hit.line));
 }
 inline void read_rs_buffer(Start& start, const Hit& hit, const Words& at) {

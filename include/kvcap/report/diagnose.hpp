@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// What happened in this start? Findings from a log's facts alone, ranked by the memory they would give back. Nothing is
+// computed that the facts do not hold; readings that the log cannot decide between are all given.
+#pragma once
+
+#include <kvcap/report/diagnose/llamacpp.hpp>
+#include <kvcap/report/diagnose/sglang.hpp>
+#include <kvcap/report/diagnose/trtllm.hpp>
+#include <kvcap/report/diagnose/vllm.hpp>
+#include <kvcap/report/diagnose/vllm_memory.hpp>
+
+#include <algorithm>
+
+namespace kvcap::inline v1::report {
+
+namespace vllm_log {
+
+inline void diagnose(Diagnosis& on) {
+    reported(on);
+    sequences(on);
+    one_request(on);
+    groups(on);
+    padding_layers(on);
+    page_of_groups(on);
+    reuse_step(on);
+    data_parallel(on);
+    graphs(on);
+    suggestions(on);
+    too_long(on);
+    auto_fit(on);
+    refused(on);
+    budget(on);
+    v0_blocks(on);
+    workers(on);
+}
+
+}  // namespace vllm_log
+
+/// Said of a failure, whatever the engine.
+inline void failure(Diagnosis& on) {
+    const std::string category = on.text("error_category");
+    const char* meaning = category == "unknown"          ? "the cause is not in these lines: find the exception's own text above or below"
+                          : category == "failed_after_kv" ? "the pool was made; the failure came later and is no question of its size"
+                                                          : nullptr;
+    if (meaning != nullptr) {
+        on.add("not-kv", {"error_category"}, "the start failed", meaning);
+    }
+}
+
+/// token_bytes: of one token on one rank, where the model is known.
+inline std::vector<Finding> diagnose(const LogStart& start, std::optional<double> token_bytes = std::nullopt) {
+    Diagnosis on{start.facts};
+    if (start.engine == "vllm") {
+        vllm_log::diagnose(on);
+    } else if (start.engine == "sglang") {
+        sglang_log::diagnose(on, token_bytes);
+    } else if (start.engine == "tensorrt-llm") {
+        trtllm_log::diagnose(on);
+    } else {
+        llamacpp_log::diagnose(on);
+    }
+    failure(on);
+    std::stable_sort(on.findings.begin(), on.findings.end(), [](const Finding& a, const Finding& b) { return a.gain_bytes > b.gain_bytes; });
+    return std::move(on.findings);
+}
+
+}  // namespace kvcap::inline v1::report

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// What does a finding hold? What was seen (and on which lines), what it means, what to change and what that gains; its
+// figures by name, printed or computed. Data only: screens and JSON are made of it.
+#pragma once
+
+#include <fmt/format.h>
+#include <kvcap/io/log.hpp>
+
+#include <cmath>
+
+namespace kvcap::inline v1::report {
+
+/// A number, or words where they are not empty.
+struct Figure {
+    std::string name;
+    double value = 0;
+    std::string words{};
+};
+
+struct Finding {
+    std::string kind;
+    std::string seen;
+    std::string meaning;
+    std::string change{};
+    double gain_bytes = 0;  ///< memory on one rank; 0: none computed
+    std::vector<Figure> figures{};
+    std::vector<u64> lines{};
+
+    Finding& with(std::string_view name, double value) {
+        if (std::isfinite(value)) {
+            figures.push_back({std::string{name}, value});
+        }
+        return *this;
+    }
+    Finding& with(std::string_view name, std::string_view words) {
+        figures.push_back({std::string{name}, 0, std::string{words}});
+        return *this;
+    }
+};
+
+inline constexpr double kib = 1024;
+inline constexpr double mib = 1024 * kib;
+inline constexpr double gib = 1024 * mib;
+
+/// One start's facts and the findings made of them.
+class Diagnosis {
+public:
+    explicit Diagnosis(const logs::Facts& facts) : facts_{facts} {}
+
+    /// Not a number when the log does not say; every comparison with it is false.
+    double operator[](std::string_view name) const { return facts_.number(name).value_or(std::nan("")); }
+    bool has(std::string_view name) const { return facts_.has(name); }
+    std::string text(std::string_view name) const { return facts_.text(name); }
+    const logs::Datum* find(std::string_view name) const { return facts_.find(name); }
+    const logs::Facts& facts() const noexcept { return facts_; }
+    /// The values that a printed decimal stands for.
+    double low(std::string_view name) const { return (*this)[name] - half(name); }
+    double high(std::string_view name) const { return (*this)[name] + half(name); }
+
+    /// `from`: names of the facts it rests on, for the lines; the reference holds until the next one is added.
+    Finding& add(std::string_view kind, std::initializer_list<std::string_view> from, std::string seen, std::string meaning,
+                 std::string change = {}) {
+        findings.push_back({std::string{kind}, std::move(seen), std::move(meaning), std::move(change)});
+        for (const std::string_view name : from) {
+            const logs::Datum* datum = facts_.find(name);
+            if (datum != nullptr && datum->line != 0) {
+                findings.back().lines.push_back(datum->line);
+            }
+        }
+        return findings.back();
+    }
+
+    std::vector<Finding> findings;
+
+private:
+    double half(std::string_view name) const {
+        const logs::Datum* datum = facts_.find(name);
+        return datum == nullptr ? 0 : logs::half_digit(*datum);
+    }
+    const logs::Facts& facts_;
+};
+
+inline bool known(double value) noexcept { return std::isfinite(value); }
+template <class... More>
+bool known(double value, More... more) noexcept {
+    return std::isfinite(value) && known(more...);
+}
+
+/// "1,234,567"
+inline std::string with_commas(double value) {
+    std::string out = fmt::format("{:.0f}", std::abs(value));
+    for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(out.size()) - 3; i > 0; i -= 3) {
+        out.insert(static_cast<std::size_t>(i), ",");
+    }
+    return (value < 0 ? "-" : "") + out;
+}
+
+/// The number in [low, high] that is a multiple of the largest power of two: sizes of layouts are such numbers.
+struct Round {
+    double value = std::nan("");
+    int twos = -1;
+};
+inline Round roundest(double low, double high) {
+    for (int twos = 40; twos >= 0 && low > 0 && high >= low; --twos) {
+        const double step = std::ldexp(1.0, twos);
+        if (const double multiple = std::ceil(low / step) * step; multiple <= high) {
+            return {multiple, twos};
+        }
+    }
+    return {};
+}
+
+/// Bytes a token that a printed amount and a token count allow, and the roundest of them.
+inline void per_token(Diagnosis& on, std::string_view amount, double unit, double tokens, double parts = 1) {
+    const double low = on.low(amount) * parts * unit / tokens;
+    const double high = on.high(amount) * parts * unit / tokens;
+    const Round round = roundest(low, high);
+    if (!(tokens > 0) || !known(low, high)) {
+        return;
+    }
+    on.add("bytes-per-token", {amount}, fmt::format("{} of cache for {} tokens", on.text(amount), with_commas(tokens)),
+           fmt::format("{} to {} bytes a token{}", with_commas(std::ceil(low)), with_commas(std::floor(high)),
+                       known(round.value) ? fmt::format("; the round number in between is {}", with_commas(round.value)) : ""))
+        .with("bytes_per_token", round.value)
+        .with("bytes_per_token_middle", (low + high) / 2)
+        .with("kib_per_token", round.value / kib);
+}
+
+}  // namespace kvcap::inline v1::report
