@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Reuse scenarios: what is read, what is refused and where.
+#include <catch2/catch.hpp>
+#include <kvcap/io/scenario.hpp>
+
+using namespace kvcap;
+
+namespace {
+
+Problem refused(const std::string& text) {
+    const Diagnosed<ReuseScenario> read = read_scenario(text);
+    REQUIRE(read.error.has_value());
+    return *read.error;
+}
+
+std::string with_group(const std::string& group) {
+    return R"({"prompt_tokens": 100, "groups": [)" + group + "]}";
+}
+
+TEST_CASE("scenario: a full one") {
+    const Diagnosed<ReuseScenario> read = read_scenario(R"({
+        "prompt_tokens": 2000, "comment": "ignored",
+        "groups": [
+            {"name": "full", "needs": "everything", "bytes_per_page": 65536, "held": [[0, 110]]},
+            {"needs": "window", "window_tokens": 512, "sink_tokens": 4, "held": [[0, 1], [60, 90], [95, 125]]},
+            {"needs": "window", "window_tokens": 512, "window_edge": "full", "held": [[0, 125]]},
+            {"needs": "chunk", "chunk_tokens": 512, "held": [[0, 125]]},
+            {"needs": "snapshot", "page_tokens": 256, "ranks": [{"present": "01110010"}, {"held": [1, 3, 6]}]},
+            {"needs": "whole", "pages": 3, "present": "111"},
+            {"name": "shared", "shared_with": "full"}
+        ]})");
+    REQUIRE(read);
+    REQUIRE(read->ask.limit == 1999);
+    REQUIRE(read->ask.grid.unit == 256);
+    REQUIRE(read->groups.size() == 7);
+    REQUIRE(read->groups[1].rule == Rule{.needs = Needs::window, .page = 16, .reach = 511, .sinks = 4});
+    REQUIRE(read->groups[2].rule.reach == 512);
+    REQUIRE(read->groups[6].follows == "full");
+    const ScenarioView view{*read};
+    REQUIRE(view.count() == 6);
+    REQUIRE(view.index[5] == 5);
+    REQUIRE(held(view.groups[4].pages, 1));
+    REQUIRE_FALSE(held(view.groups[4].pages, 2));  // only one rank has it
+    REQUIRE(explain(view.groups.data(), view.count(), read->ask).alone[4] == 1792);
+    REQUIRE(reusable(view.groups.data(), view.count(), read->ask) == 0);
+}
+
+TEST_CASE("scenario: pages that can be had nowhere") {
+    const Diagnosed<ReuseScenario> read = read_scenario(
+        with_group(R"({"needs": "everything", "held": [0, 1], "bytes_per_page": 10, "elsewhere": [[2, 4]]})"));
+    REQUIRE(read);
+    const ScenarioView view{*read};
+    const Repairs repairs = repair(view.groups.data(), view.count(), read->ask, view.prices());
+    REQUIRE(repairs.now == 32);
+    REQUIRE(repairs.longest == RepairStep{64, 20});
+}
+
+TEST_CASE("scenario: problems name their place") {
+    REQUIRE(refused("{}").where == "/prompt_tokens");
+    REQUIRE(refused(R"({"prompt_tokens": 0, "groups": []})").where == "/prompt_tokens");
+    REQUIRE(refused(R"({"prompt_tokens": 5})").where == "/groups");
+    REQUIRE(refused(R"({"prompt_tokens": 5, "limit_tokens": 6, "groups": [{"needs": "whole", "held": []}]})").where == "/limit_tokens");
+    REQUIRE(refused(with_group(R"({"needs": "windwo", "held": []})")).hint == "did you mean window?");
+    REQUIRE(refused(with_group(R"({"needs": "window", "held": []})")).where == "/groups/0/window_tokens");
+    REQUIRE(refused(with_group(R"({"needs": "window", "window_tokens": 4, "window_edge": "w", "held": []})")).where ==
+            "/groups/0/window_edge");
+    REQUIRE(refused(with_group(R"({"needs": "chunk", "chunk_tokens": 0, "held": []})")).where == "/groups/0/chunk_tokens");
+    REQUIRE(refused(with_group(R"({"needs": "everything"})")).where == "/groups/0");
+    REQUIRE(refused(with_group(R"({"needs": "everything", "held": [], "present": ""})")).where == "/groups/0");
+    REQUIRE(refused(with_group(R"({"needs": "everything", "held": [7]})")).where == "/groups/0/held/0");
+    REQUIRE(refused(with_group(R"({"needs": "everything", "held": [[3, 2]]})")).where == "/groups/0/held/0/1");
+    REQUIRE(refused(with_group(R"({"needs": "everything", "present": "10x"})")).where == "/groups/0/present");
+    REQUIRE(refused(with_group(R"({"needs": "everything", "present": "11111111"})")).where == "/groups/0/present");
+    REQUIRE(refused(with_group(R"({"needs": "everything", "hold": []})")).hint == "did you mean held?");
+    REQUIRE(refused(with_group(R"({"needs": "everything", "page_tokens": 0, "held": []})")).where == "/groups/0/page_tokens");
+    REQUIRE(refused(with_group(R"({"shared_with": "full"})")).where == "/groups/0/shared_with");
+    REQUIRE(refused(with_group(R"({"needs": "everything", "ranks": []})")).where == "/groups/0/ranks");
+    REQUIRE(refused(with_group(R"({"needs": "everything", "ranks": [{"hold": []}]})")).where == "/groups/0/ranks/0/hold");
+    REQUIRE(refused(R"({"prompt_tokens": 1000000000000, "groups": [{"needs": "everything", "page_tokens": 1, "held": []}]})").where ==
+            "/groups/0");
+}
+
+}  // namespace
