@@ -76,9 +76,11 @@ private:
     Units child_key(const Units& units, u64 from, u64 space) const;
     TreeNode* child_of(TreeNode& node, const Units& units, u64 from, u64 space) const;
     u64 shared(const TreeNode& node, const Units& units, u64 from) const;
+    std::unique_ptr<TreeNode> upper_part(const TreeNode& node, u64 at);
     TreeNode& split(TreeNode& lower, u64 at);
     TreeNode& add_leaf(TreeNode& parent, const Units& units, u64 from, u64 space);
     Match walk(const Units& units, u64 space);
+    TreeNode& descend(const Units& units, u64 space, const Stored& stored, u64& at);
     void touch_hit(TreeNode* node);
     void refresh_window(TreeNode* node);
     void heal(TreeNode& node, u64 start, const Stored& stored);
@@ -90,6 +92,8 @@ private:
     void remove(TreeNode& leaf, TreeAmounts& freed);
     void collect_leaves(TreeNode& node, std::vector<TreeNode*>& leaves) const;
     void evict_full(u64 wanted, TreeAmounts& freed);
+    void evict_window(u64 wanted, TreeAmounts& freed);
+    void evict_states(u64 wanted, TreeAmounts& freed);
     TreeAmounts sum(const TreeNode& node, bool of_locked) const;
 
     TreeRules rules_;

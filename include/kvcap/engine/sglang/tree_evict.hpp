@@ -39,6 +39,9 @@ inline void RadixTree::collect_leaves(TreeNode& node, std::vector<TreeNode*>& le
 }
 
 inline void RadixTree::evict_full(u64 wanted, TreeAmounts& freed) {
+    if (wanted == 0) {
+        return;
+    }
     using Entry = std::pair<Order, TreeNode*>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> next;
     std::vector<TreeNode*> leaves;
@@ -57,16 +60,12 @@ inline void RadixTree::evict_full(u64 wanted, TreeAmounts& freed) {
     }
 }
 
-/// Whole nodes go, so more than asked may be freed.
-inline TreeAmounts RadixTree::evict(const TreeAmounts& wanted) {
-    TreeAmounts freed{};
-    if (wanted.full > 0) {
-        evict_full(wanted.full, freed);
-    }
-    while (freed.window < wanted.window) {
+/// The least recent window data goes: with its node if that is an unlocked leaf, else with the node's state.
+inline void RadixTree::evict_window(u64 wanted, TreeAmounts& freed) {
+    while (freed.window < wanted) {
         TreeNode* node = windows_.last([](const TreeNode& n) { return n.window_locks == 0; });
         if (node == nullptr) {
-            break;
+            return;
         }
         if (node->leaf() && node->unlocked()) {
             remove(*node, freed);
@@ -77,10 +76,13 @@ inline TreeAmounts RadixTree::evict(const TreeAmounts& wanted) {
             drop_state(*node, freed);
         }
     }
-    while (freed.states < wanted.states) {
+}
+
+inline void RadixTree::evict_states(u64 wanted, TreeAmounts& freed) {
+    while (freed.states < wanted) {
         TreeNode* node = states_.last([](const TreeNode& n) { return n.state_locks == 0; });
         if (node == nullptr) {
-            break;
+            return;
         }
         if (node->leaf() && node->unlocked()) {
             remove(*node, freed);
@@ -88,6 +90,14 @@ inline TreeAmounts RadixTree::evict(const TreeAmounts& wanted) {
             drop_state(*node, freed);
         }
     }
+}
+
+/// Whole nodes go, so more than asked may be freed.
+inline TreeAmounts RadixTree::evict(const TreeAmounts& wanted) {
+    TreeAmounts freed{};
+    evict_full(wanted.full, freed);
+    evict_window(wanted.window, freed);
+    evict_states(wanted.states, freed);
     return freed;
 }
 

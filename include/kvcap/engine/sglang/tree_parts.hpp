@@ -37,24 +37,30 @@ inline u64 RadixTree::shared(const TreeNode& node, const Units& units, u64 from)
     return same / rules_.page * rules_.page;
 }
 
-/// Cuts a node in two and returns the upper part. States stay below, everything else is on both.
+/// The part of a node above the cut: everything but the state, which stays below.
+inline std::unique_ptr<TreeNode> RadixTree::upper_part(const TreeNode& node, u64 at) {
+    auto upper = std::make_unique<TreeNode>();
+    upper->key.assign(node.key.begin(), node.key.begin() + static_cast<std::ptrdiff_t>(at));
+    upper->space = node.space;
+    upper->parent = node.parent;
+    upper->used = clock_.tick();
+    upper->created = rules_.unified ? node.created : clock_.tick();
+    upper->hits = node.hits;
+    upper->priority = node.priority;
+    upper->locks = node.locks;
+    upper->window = node.window;
+    upper->window_locks = node.window_locks;
+    upper->window_mark = node.window_mark;
+    return upper;
+}
+
+/// Cuts a node in two and returns the upper part; the lower one stays the same object.
 inline TreeNode& RadixTree::split(TreeNode& lower, u64 at) {
-    TreeNode& parent = *lower.parent;
-    std::unique_ptr<TreeNode>& slot = parent.children.at(child_key(lower.key, 0, lower.space));
+    std::unique_ptr<TreeNode>& slot = lower.parent->children.at(child_key(lower.key, 0, lower.space));
     std::unique_ptr<TreeNode> kept = std::move(slot);
-    slot = std::make_unique<TreeNode>();
+    slot = upper_part(lower, at);
     TreeNode& upper = *slot;
-    upper.key.assign(lower.key.begin(), lower.key.begin() + static_cast<std::ptrdiff_t>(at));
-    upper.space = lower.space;
-    upper.parent = &parent;
-    upper.used = clock_.tick();
-    upper.created = rules_.unified ? lower.created : clock_.tick();
-    upper.hits = lower.hits;
-    upper.priority = lower.priority;
-    upper.locks = lower.locks;
-    upper.window = lower.window;
-    upper.window_locks = lower.window_locks;
-    upper.window_mark = std::exchange(lower.window_mark, 0);
+    lower.window_mark = 0;
     lower.key.erase(lower.key.begin(), lower.key.begin() + static_cast<std::ptrdiff_t>(at));
     lower.parent = &upper;
     if (lower.window) {
@@ -64,9 +70,7 @@ inline TreeNode& RadixTree::split(TreeNode& lower, u64 at) {
     if (lower.state) {
         states_.to_front(lower);
     }
-    if (rules_.unified) {
-        lower.used = clock_.tick();
-    }
+    lower.used = rules_.unified ? clock_.tick() : lower.used;
     upper.children[child_key(lower.key, 0, lower.space)] = std::move(kept);
     return upper;
 }
@@ -190,16 +194,11 @@ inline bool RadixTree::place_state(TreeNode& node, bool fresh) {
     return present;
 }
 
-inline Inserted RadixTree::insert(const Stored& stored) {
-    const Units units = units_of(stored.tokens, rules_.bigram, rules_.page);
-    const u64 space = space_of(stored.extra_key);
+/// Down the path that is there already; returns its last node and moves `at` behind it.
+inline TreeNode& RadixTree::descend(const Units& units, u64 space, const Stored& stored, u64& at) {
     const u64 stamp = clock_.tick();
     root_.used = stamp;
-    if (units.empty()) {
-        return {.present = 0, .state_present = true};
-    }
     TreeNode* node = &root_;
-    u64 at = 0;
     while (TreeNode* child = child_of(*node, units, at, space)) {
         child->used = rules_.unified ? clock_.tick() : stamp;
         const u64 common = shared(*child, units, at);
@@ -211,12 +210,22 @@ inline Inserted RadixTree::insert(const Stored& stored) {
         ++node->hits;
         at += common;
     }
-    Inserted result{.present = at};
-    const bool fresh = at < units.size();
+    return *node;
+}
+
+inline Inserted RadixTree::insert(const Stored& stored) {
+    const Units units = units_of(stored.tokens, rules_.bigram, rules_.page);
+    const u64 space = space_of(stored.extra_key);
+    Inserted result{.state_present = units.empty()};
+    TreeNode* node = &descend(units, space, stored, result.present);
+    if (units.empty()) {
+        return result;
+    }
+    const bool fresh = result.present < units.size();
     if (fresh) {
-        node = &add_leaf(*node, units, at, space);
+        node = &add_leaf(*node, units, result.present, space);
         node->priority = stored.priority;
-        node = has_window() ? &place_window(*node, at, stored) : node;
+        node = has_window() ? &place_window(*node, result.present, stored) : node;
     }
     if (rules_.states) {
         result.state_present = place_state(*node, fresh);
