@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The grammar of a spec line:
-//   sum = term { "+" term }      term = [count "*"] ( layer | "(" sum ")" )      layer = name [ "(" arguments ")" ]
+//   sum   = term { "+" term }
+//   term  = [ count "*" ] ( layer | "(" sum ")" )
+//   layer = name [ "(" arguments ")" ]
 // Arguments are numbers first, then role=format, layers or streams, as the name wants them.
 #pragma once
 
