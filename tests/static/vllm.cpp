@@ -26,6 +26,8 @@ constexpr u64 block_of(const ModelSpec& model, const Sharding& sharding) {
 static_assert(Equals<block_of(qwen35(32, 32, 4), {}), 528>);
 static_assert(Equals<block_of(qwen35(60, 64, 2), {.tp = 2}), 2096>);
 static_assert(Equals<block_of(qwen35(64, 48, 4), {}), 784>);
+static_assert(Equals<block_of(qwen35(60, 64, 2), {.tp = 4}), 1056>);
+static_assert(Equals<block_of(qwen35(60, 64, 2), {.tp = 8}), 528>);
 
 // --- groups: 52 windows beside 10 full layers make 9 + 9 + 9 + 9 + 8 + 8 and 10
 constexpr Windowed near{Gqa{16, 128}, 1024_tok};
@@ -45,6 +47,11 @@ constexpr vllm::Engine plain{.options = {.hybrid_manager = false}};
 static_assert(plain.pools(gemma3, {.tp = 2}, one).value().classes.size() == 1);
 static_assert(plain.start(qwen35(32, 32, 4), {}, one).sizing.refusal.reason ==
               Reason::cannot_promote_to_single_type);
+constexpr Windowed nearer{Gqa{16, 128}, 512_tok};
+static_assert(plain.start(compose(cycle(6, near, nearer)).value(), {}, one).sizing.refusal.reason ==
+              Reason::cannot_promote_to_single_type);
+constexpr auto three_spans = compose(cycle(6, near, nearer, Gqa{16, 128})).value();
+static_assert(plain.start(three_spans, {}, one).sizing.refusal.reason == Reason::window_mismatch);
 
 // --- a latent is whole on every rank; context parallelism deals its tokens
 constexpr auto v3 = compose(QueryHeads{128}, repeat(61, Mla{.latent = 512, .rope = 64})).value();
@@ -107,6 +114,10 @@ constexpr vllm::Log old_log =
 static_assert(old_log.tokens == gemma.pools[0].units / 7 * 16);
 constexpr vllm::Log new_log = vllm::Engine{}.start(gemma3, {.tp = 2}, one).log;
 static_assert(new_log.tokens == static_cast<u64>(new_log.concurrency * 8192));
+static_assert(Equals<old_log.tokens, 299'584> && Equals<new_log.tokens, 299'092>);
+constexpr vllm::Log long_log =
+    vllm::Engine{.options = {.max_model_len = 131'072}}.start(gemma3, {.tp = 2}, one).log;
+static_assert(Equals<long_log.tokens, 1'474'160>);
 
 // --- printf's rounding
 static_assert(vllm::hundredths(0.125) == 12 && vllm::hundredths(0.375) == 38 &&

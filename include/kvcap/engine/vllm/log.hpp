@@ -10,8 +10,7 @@
 namespace kvcap::inline v1::vllm {
 
 /// concurrency: as printed before rounding. padded_state, state: bytes of a state page with and without
-/// padding; equal when no line is printed. padding: caches missing in the last group of each kind that warns,
-/// and caches of that kind.
+/// padding; equal when no line is printed. Padding of groups is in GroupKind::padding.
 struct Log {
     u64 tokens = 0;
     u64 max_len = 0;
