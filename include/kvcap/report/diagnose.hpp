@@ -47,6 +47,22 @@ inline void failure(Diagnosis& on) {
     }
 }
 
+/// The largest gain first; equal ones in the order in which they were found.
+inline std::vector<Finding> by_gain(std::vector<Finding> findings) {
+    std::vector<std::size_t> order(findings.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        order[i] = i;
+    }
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return findings[a].gain_bytes != findings[b].gain_bytes ? findings[a].gain_bytes > findings[b].gain_bytes : a < b;
+    });
+    std::vector<Finding> out;
+    for (const std::size_t i : order) {
+        out.push_back(std::move(findings[i]));
+    }
+    return out;
+}
+
 /// token_bytes: of one token on one rank, where the model is known.
 inline std::vector<Finding> diagnose(const LogStart& start, std::optional<double> token_bytes = std::nullopt) {
     Diagnosis on{start.facts};
@@ -60,8 +76,7 @@ inline std::vector<Finding> diagnose(const LogStart& start, std::optional<double
         llamacpp_log::diagnose(on);
     }
     failure(on);
-    std::stable_sort(on.findings.begin(), on.findings.end(), [](const Finding& a, const Finding& b) { return a.gain_bytes > b.gain_bytes; });
-    return std::move(on.findings);
+    return by_gain(std::move(on.findings));
 }
 
 }  // namespace kvcap::inline v1::report

@@ -23,7 +23,8 @@ public:
             }
             ends_.push_back({slot(stems[k].data() + length - block), stems[k], k});
         }
-        std::stable_sort(ends_.begin(), ends_.end(), [](const End& a, const End& b) { return a.slot < b.slot; });
+        std::sort(ends_.begin(), ends_.end(),
+                  [](const End& a, const End& b) { return a.slot != b.slot ? a.slot < b.slot : a.index < b.index; });
     }
 
     /// Calls found(position, index of the stem) for every stem in the text, in the order of the text.
