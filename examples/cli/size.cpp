@@ -87,8 +87,11 @@ void run(const SizeOptions& options, Session& session) {
         return session.print(report::size_csv(size));
     }
     if (options.output.json) {
-        const report::SizeHeading heading{.model = model.read.name.empty() ? model.label : model.read.name,
-                                          .spec = spec_line(model.spec, model.read.shared),
+        const std::string spec = spec_line(model.spec, model.read.shared);
+        const report::SizeHeading heading{.model = !model.read.name.empty() ? model.read.name
+                                                   : !model.label.empty()   ? model.label
+                                                                            : spec,
+                                          .spec = spec,
                                           .kv_cache_dtype = model.dtype};
         return session.print(report::size_json(heading, model.spec, model.read, asked, size, notes,
                                                options.per_layer));

@@ -209,6 +209,7 @@ TEST_CASE("size --json keeps its schema and its numbers") {
     CHECK(attention_dp["points"][0]["held_bytes_per_rank"][2]["bytes"] == 4096);
     const json spec_again = size_json("'" + v3["spec"].get<std::string>() + "' --tokens 8k");
     CHECK(spec_again["bytes_per_token"] == 70272);
+    CHECK(spec_again["model"] == v3["spec"]);
 }
 
 TEST_CASE("csv, units and colours") {
@@ -290,6 +291,20 @@ TEST_CASE("models lists, searches and names what it shows") {
     CHECK(shown["spec"] ==
           "10*(5*window(1024, gqa(16,128)) + gqa(16,128)) + 2*window(1024, gqa(16,128)) + heads(32)");
     CHECK(kvcap("show gemma-3-27b").out.find("5.33x too much at 32,768 tokens") != std::string::npos);
+}
+
+TEST_CASE("a card's spec line is the card's model") {
+    NEEDS_PROGRAM()
+    const json models = json::parse(kvcap("models --json").out)["models"];
+    for (std::size_t i = 0; i < models.size(); i += 5) {
+        const std::string spec = models[i]["spec"];
+        const json shown = json::parse(kvcap("show '" + spec + "' --json").out);
+        CAPTURE(models[i]["name"].get<std::string>(), spec);
+        CHECK(shown["spec"] == spec);
+        CHECK(shown["bytes_per_token"] == models[i]["bytes_per_token"]);
+        CHECK(shown["state_bytes_per_sequence"] == models[i]["state_bytes_per_sequence"]);
+        CHECK(shown["layers"] == models[i]["layers"]);
+    }
 }
 
 TEST_CASE("screens fit 80 columns, whatever the model") {
