@@ -75,7 +75,8 @@ void apply(const std::vector<std::string>& facts, OwnedIdentity& id) {
         bool known = false;
         for (const auto& [key, member] : content) {
             if (name == key) {
-                const std::optional<std::string> bytes = key == "parent" ? io::bytes_of_hex(value) : std::optional{value};
+                const std::optional<std::string> bytes =
+                    key == "parent" ? io::bytes_of_hex(value) : std::optional{value};
                 if (!value.empty() && !bytes) {
                     stop(Exit::usage, fmt::format("--set parent: '{}' is no digest in lower-case hex", value));
                 }
@@ -257,7 +258,10 @@ void run_diff(const IdentityOptions& options, Session& session) {
     session.exit = differing.empty() ? Exit::ok : Exit::does_not_fit;
     if (options.output.json) {
         report::Json json;
-        json.object().field("schema", "kvcap.identity.diff/1").field("exchangeable", differing.empty()).array("differences");
+        json.object()
+            .field("schema", "kvcap.identity.diff/1")
+            .field("exchangeable", differing.empty())
+            .array("differences");
         for (const Field field : differing) {
             add_risk(json, field);
         }
@@ -272,7 +276,8 @@ void run_diff(const IdentityOptions& options, Session& session) {
     if (differing.empty()) {
         return session.print("The same identity: one may be used for the other.\n");
     }
-    std::string out = fmt::format("Not exchangeable: {}.\n", report::counted(differing.size(), "fact differs", "facts differ"));
+    std::string out = fmt::format("Not exchangeable: {}.\n",
+                                  report::counted(differing.size(), "fact differs", "facts differ"));
     for (const Field field : differing) {
         out += risk_line(field);
         if (!is_content(field)) {
@@ -291,11 +296,13 @@ void run_diff(const IdentityOptions& options, Session& session) {
 std::string key_as(const IdentityOptions& options, const OwnedIdentity& id) {
     const System system = system_of(options.as, "--as");
     if (const Refusal refusal = refusal_of(id.chunk)) {
-        stop(Exit::usage, "the chunk is refused: " + words_of(refusal) + " (--ids, --set parent=, adapter=, salt= ...)");
+        stop(Exit::usage,
+             "the chunk is refused: " + words_of(refusal) + " (--ids, --set parent=, adapter=, salt= ...)");
     }
     const auto need = [&](Field field) {
         if (!is_stated(id, field)) {
-            stop(Exit::usage, fmt::format("{} is not stated, and this key has it (--set {}=VALUE)", name_of(field), name_of(field)));
+            stop(Exit::usage, fmt::format("{} is not stated, and this key has it (--set {}=VALUE)",
+                                          name_of(field), name_of(field)));
         }
     };
     need(Field::hash_seed);
@@ -305,19 +312,22 @@ std::string key_as(const IdentityOptions& options, const OwnedIdentity& id) {
     switch (system) {
         case System::vllm_block_hash: return hex(hash);
         case System::lmcache_key:
-            for (const Field field : {Field::model, Field::tp, Field::tp_rank, Field::pp, Field::pp_rank, Field::kv_dtype}) {
+            for (const Field field :
+                 {Field::model, Field::tp, Field::tp_rank, Field::pp, Field::pp_rank, Field::kv_dtype}) {
                 need(field);
             }
             key = lmcache_key(id.format, hash);
             break;
         case System::lmcache_object_key:
-            for (const Field field : {Field::model, Field::tp, Field::tp_rank, Field::pp, Field::pp_rank, Field::group}) {
+            for (const Field field :
+                 {Field::model, Field::tp, Field::tp_rank, Field::pp, Field::pp_rank, Field::group}) {
                 need(field);
             }
             key = lmcache_object_key(id.format, id.chunk, hash);
             break;
         case System::mooncake_connector:
-            for (const Field field : {Field::model, Field::tp_rank, Field::pcp_rank, Field::dcp_rank, Field::pp_rank, Field::group}) {
+            for (const Field field : {Field::model, Field::tp_rank, Field::pcp_rank, Field::dcp_rank,
+                                      Field::pp_rank, Field::group}) {
                 need(field);
             }
             key = mooncake_key(id.format, hash, options.prefix);
@@ -334,7 +344,10 @@ std::string key_as(const IdentityOptions& options, const OwnedIdentity& id) {
             }
             return std::to_string(llmd_block_hash(parent, id.chunk));
         }
-        default: stop(Exit::usage, fmt::format("--as: {} has no literal key here; wanted vllm, lmcache, lmcache-server, mooncake or llm-d", options.as));
+        default:
+            stop(Exit::usage, fmt::format("--as: {} has no literal key here; wanted vllm, lmcache, "
+                                          "lmcache-server, mooncake or llm-d",
+                                          options.as));
     }
     if (!key) {
         stop(Exit::usage, words_of(key.refusal));
@@ -349,7 +362,8 @@ void print_identity(const IdentityOptions& options, const OwnedIdentity& id, Ses
     std::string chunk;
     if (!refusal && id.has_chunk) {
         std::string content;
-        if (const Refusal wrong = encode(id.chunk, digest, [&](u8 byte) { content.push_back(static_cast<char>(byte)); })) {
+        if (const Refusal wrong =
+                encode(id.chunk, digest, [&](u8 byte) { content.push_back(static_cast<char>(byte)); })) {
             stop(Exit::usage, "the chunk is refused: " + words_of(wrong));
         }
         chunk = hex(sha256(content));
@@ -388,7 +402,10 @@ void print_identity(const IdentityOptions& options, const OwnedIdentity& id, Ses
     }
     std::string out = table.text();
     if (!unstated.empty()) {
-        out += fmt::format("\n{}\n{}", session.warning("Not stated, so this is no identity yet (--set FIELD=VALUE, FIELD= for none):"), unstated);
+        out += fmt::format(
+            "\n{}\n{}",
+            session.warning("Not stated, so this is no identity yet (--set FIELD=VALUE, FIELD= for none):"),
+            unstated);
     } else if (refusal) {
         out += '\n' + session.warning("Refused: " + words_of(refusal)) + '\n';
     } else {

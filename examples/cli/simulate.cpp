@@ -87,7 +87,9 @@ NamedPolicy policy_of(const std::string& text) {
 NamedTier tier_of(const std::string& text) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
-        stop(Exit::usage, fmt::format("--tier: '{}' is no tier; wanted NAME=SIZE[@BYTES PER SECOND], as dram=512GiB@50GB", text));
+        stop(Exit::usage,
+             fmt::format("--tier: '{}' is no tier; wanted NAME=SIZE[@BYTES PER SECOND], as dram=512GiB@50GB",
+                         text));
     }
     const std::string rest = text.substr(equals + 1);
     const std::size_t rate = rest.find('@');
@@ -143,7 +145,8 @@ std::string curves_table(const std::vector<CurveAnswer>& answers, const Simulati
         Cells cells{size_words(run.capacities[p])};
         for (const CurveAnswer& a : answers) {
             const CurvePoint& point = a.points[p];
-            cells.push_back(percent(point.ratio) + (point.error > 0 ? fmt::format(" +-{:.2f}", 100 * point.error) : "") +
+            cells.push_back(percent(point.ratio) +
+                            (point.error > 0 ? fmt::format(" +-{:.2f}", 100 * point.error) : "") +
                             (point.trustworthy ? "" : " ?"));
         }
         table.row(cells);
@@ -176,7 +179,9 @@ std::string tiers_table(const std::vector<CurveAnswer>& answers, const Simulatio
                        part.load_seconds > 0 ? fmt::format("{:.1f} ms", 1000 * part.load_seconds) : "-"});
         }
     }
-    return "\nTiers, each holding what the ones before it do not; loaded and written with all tiers so far:\n" + table.text();
+    return "\nTiers, each holding what the ones before it do not; loaded and written with all tiers so "
+           "far:\n" +
+           table.text();
 }
 
 std::string splits_table(const std::vector<CurveAnswer>& answers) {
@@ -195,20 +200,24 @@ std::string splits_table(const std::vector<CurveAnswer>& answers) {
 }
 
 std::string rules_words(const SimulateOptions& options, const Simulation& run) {
-    return fmt::format("Hit tokens of all prompt tokens. LRU of bytes over all objects; a request looks up first and at "
-                       "once, then touches the deepest block first and the root last; prompts are saved at the request's "
-                       "end, outputs are not; tail {}; the last token is {}; copies {}{}. Blocks that running requests pin are not "
-                       "modelled.",
-                       options.tail, run.rule.recompute_last ? "computed again" : "hit too", options.copies,
-                       options.replicas > 1 ? fmt::format(" x {} replicas", options.replicas) : "");
+    return fmt::format(
+        "Hit tokens of all prompt tokens. LRU of bytes over all objects; a request looks up first and at "
+        "once, then touches the deepest block first and the root last; prompts are saved at the request's "
+        "end, outputs are not; tail {}; the last token is {}; copies {}{}. Blocks that running requests pin "
+        "are not "
+        "modelled.",
+        options.tail, run.rule.recompute_last ? "computed again" : "hit too", options.copies,
+        options.replicas > 1 ? fmt::format(" x {} replicas", options.replicas) : "");
 }
 
 void print_screen(const SimulateOptions& options, const Simulation& run, const std::vector<CurveAnswer>& answers,
                   const std::vector<Note>& notes, Session& session) {
     std::string out = paragraph(fmt::format(
-        "{}: {} requests, {} prompt tokens, {} block references, {} blocks of {} tokens", options.trace,
-        report::grouped(run.trace.requests.size()), report::grouped(run.trace.tokens()), report::grouped(run.trace.ids.size()),
-        report::grouped(run.trace.distinct), report::grouped(run.trace.block_tokens))) + '\n';
+                          "{}: {} requests, {} prompt tokens, {} block references, {} blocks of {} tokens",
+                          options.trace, report::grouped(run.trace.requests.size()),
+                          report::grouped(run.trace.tokens()), report::grouped(run.trace.ids.size()),
+                          report::grouped(run.trace.distinct), report::grouped(run.trace.block_tokens))) +
+                      '\n';
     out += legend(answers, run) + '\n' + curves_table(answers, run);
     const bool points = std::any_of(answers.begin(), answers.end(), [](const CurveAnswer& a) { return !a.exact; });
     if (run.sample_parts > 1) {
@@ -216,12 +225,18 @@ void print_screen(const SimulateOptions& options, const Simulation& run, const s
         for (const CurveAnswer& a : answers) {
             trees = smaller(trees, a.trees);
         }
-        out += paragraph(fmt::format("* from 1/{} of the trees ({}), with the standard error of ten parts; ? = too small for "
-                                     "a request once scaled{}.", run.sample_parts, report::grouped(trees),
-                                     trees < trustworthy_sample_trees ? "; 10,000 trees or more are advised" : "")) + '\n';
+        out += paragraph(fmt::format(
+                   "* from 1/{} of the trees ({}), with the standard error of ten parts; ? = too small for "
+                   "a request once scaled{}.",
+                   run.sample_parts, report::grouped(trees),
+                   trees < trustworthy_sample_trees ? "; 10,000 trees or more are advised" : "")) +
+               '\n';
     } else if (points) {
-        out += paragraph("* replays of single capacities: nothing between them is claimed, and hits may fall as a store "
-                         "grows.") + '\n';
+        out += paragraph(
+                   "* replays of single capacities: nothing between them is claimed, and hits may fall as a "
+                   "store "
+                   "grows.") +
+               '\n';
     }
     out += run.tiers.empty() || run.sample_parts > 1 ? "" : tiers_table(answers, run);
     out += splits_table(answers) + '\n' + session.dim(paragraph(rules_words(options, run))) + '\n';
@@ -254,7 +269,9 @@ void add_curve(report::Json& json, const CurveAnswer& a, const Simulation& run) 
     }
     json.end().array("splits");
     for (const SplitPart& part : a.splits) {
-        json.object({}, report::Layout::flat).field("capacity_bytes", part.capacity).field("one_budget", part.shared, 6);
+        json.object({}, report::Layout::flat)
+            .field("capacity_bytes", part.capacity)
+            .field("one_budget", part.shared, 6);
         json.field("best_split", part.best, 6).field("snapshot_percent", part.percent).end();
     }
     json.end().end();
@@ -263,7 +280,9 @@ void add_curve(report::Json& json, const CurveAnswer& a, const Simulation& run) 
 std::string json_of(const SimulateOptions& options, const Simulation& run, const std::vector<CurveAnswer>& answers) {
     report::Json json;
     json.object().field("schema", "kvcap.simulate/1").object("trace");
-    json.field("path", options.trace).field("requests", run.trace.requests.size()).field("prompt_tokens", run.trace.tokens());
+    json.field("path", options.trace)
+        .field("requests", run.trace.requests.size())
+        .field("prompt_tokens", run.trace.tokens());
     json.field("block_references", run.trace.ids.size()).field("distinct_blocks", run.trace.distinct);
     json.field("block_tokens", run.trace.block_tokens).field("prefix_forest", run.is_forest).end();
     json.object("rules", report::Layout::flat).field("eviction", "lru").field("tail", options.tail);
@@ -275,13 +294,15 @@ std::string json_of(const SimulateOptions& options, const Simulation& run, const
     return json.end().end().text();
 }
 
-/// Lines go on to the largest store of all, since a larger store holds what a smaller one does; replays end where they do.
+/// Lines go on to the largest store of all, since a larger store holds what a smaller one does; replays end where
+/// they do.
 std::string svg_of(const std::vector<CurveAnswer>& answers) {
     const bool one_policy = std::all_of(answers.begin(), answers.end(), [&](const CurveAnswer& a) {
         return a.policy == "pages" || a.policy == answers.back().policy;
     });
     const std::string policy = one_policy && answers.back().policy != "pages" ? " (" + answers.back().policy + ")" : "";
-    report::Plot plot{"Hit tokens against the size of the store" + policy, {"bytes stored", true, 2, report::binary_bytes},
+    report::Plot plot{"Hit tokens against the size of the store" + policy,
+                      {"bytes stored", true, 2, report::binary_bytes},
                       {"hit tokens, % of all prompt tokens", false, 10, report::plain_number}};
     double most = 0;
     for (const CurveAnswer& answer : answers) {
@@ -302,8 +323,10 @@ std::string svg_of(const std::vector<CurveAnswer>& answers) {
 }
 
 std::vector<CurveAnswer> answers_of(const SimulateOptions& options, const Simulation& run, Session& session) {
-    const Copies copies = one_of<Copies>(options.copies, "--copies", {{"once", Copies::once}, {"each-rank", Copies::each_rank}});
-    const ObjectRule rule{.layout = ObjectLayout::whole, .alignment = larger(bytes_of(options.align, "--align").value, 1),
+    const Copies copies = one_of<Copies>(options.copies, "--copies",
+                                         {{"once", Copies::once}, {"each-rank", Copies::each_rank}});
+    const ObjectRule rule{.layout = ObjectLayout::whole,
+                          .alignment = larger(bytes_of(options.align, "--align").value, 1),
                           .replicas = options.replicas};
     std::vector<CurveAnswer> answers;
     for (const std::string& name : options.models) {
@@ -336,14 +359,21 @@ void run(SimulateOptions options, Session& session) {
         options.policies = {"junction+end"};
     }
     Diagnosed<Trace> read = read_trace_file(
-        options.trace, {.format = format, .block_tokens = count_of(options.block, "--block"), .model = options.trace_model});
+        options.trace,
+        {.format = format, .block_tokens = count_of(options.block, "--block"), .model = options.trace_model});
     if (!read) {
         stop(*read.error);
     }
     const HitRule rule{one_of<TailRule>(options.tail, "--tail", {{"floor", TailRule::floor}, {"ceil", TailRule::ceil}}),
                        one_of<bool>(options.last, "--last-token", {{"recompute", true}, {"hit", false}})};
-    Simulation simulation{.trace = *read, .rule = rule, .capacities = {}, .tiers = {}, .engine_like = options.engine_like,
-                          .split = options.split, .threads = options.threads, .sample_parts = options.sample_parts,
+    Simulation simulation{.trace = *read,
+                          .rule = rule,
+                          .capacities = {},
+                          .tiers = {},
+                          .engine_like = options.engine_like,
+                          .split = options.split,
+                          .threads = options.threads,
+                          .sample_parts = options.sample_parts,
                           .is_forest = is_prefix_forest(*read)};
     for (const std::string& size : split_at(options.at, ',')) {
         simulation.capacities.push_back(bytes_of(size, "--at").value);
@@ -376,10 +406,14 @@ void run(SimulateOptions options, Session& session) {
 void add_simulate(CLI::App& app, Session& session) {
     const auto options = std::make_shared<SimulateOptions>();
     CLI::App* verb = app.add_subcommand("simulate", "A request trace against a store of any size: hits by bytes");
-    verb->add_option("TRACE", options->trace, "JSONL: Mooncake, Bailian or LMCache lookup hashes")->required()->type_name("");
+    verb->add_option("TRACE", options->trace, "JSONL: Mooncake, Bailian or LMCache lookup hashes")
+        ->required()
+        ->type_name("");
     verb->add_option("-m,--model", options->models, "Model, again for more")->required()->type_name("MODEL");
-    verb->add_option("--policy", options->policies, "junction+end, end, every, every=8+end, window+end; again for more");
-    verb->add_flag("--engine-like", options->engine_like, "Junctions of what is present, refresh what is hit: 64 replays");
+    verb->add_option("--policy", options->policies,
+                     "junction+end, end, every, every=8+end, window+end; again for more");
+    verb->add_flag("--engine-like", options->engine_like,
+                   "Junctions of what is present, refresh what is hit: 64 replays");
     verb->add_option("--at", options->at, "Capacities to show")->capture_default_str();
     verb->add_option("--tier", options->tiers, "NAME=SIZE[@RATE], fastest first: dram=512GiB@50GB");
     verb->add_flag("--split", options->split, "Ten fixed shares for snapshots against one budget");
@@ -391,16 +425,22 @@ void add_simulate(CLI::App& app, Session& session) {
     options->sharding.add_to(*verb);
     verb->add_option("--copies", options->copies, "Equal bytes of ranks: once or each-rank")->capture_default_str();
     verb->add_option("--align", options->align, "Bytes that objects are rounded up to")->capture_default_str();
-    verb->add_option("--replicas", options->replicas, "Copies the store keeps")->check(CLI::Range(1, 64))->capture_default_str();
-    verb->add_option("--sample-trees", options->sample_parts, "Use 1 of N parts of a huge trace")->check(CLI::Range(2, 100000));
+    verb->add_option("--replicas", options->replicas, "Copies the store keeps")
+        ->check(CLI::Range(1, 64))
+        ->capture_default_str();
+    verb->add_option("--sample-trees", options->sample_parts, "Use 1 of N parts of a huge trace")
+        ->check(CLI::Range(2, 100000));
     verb->add_option("--threads", options->threads, "0 = all")->capture_default_str();
     verb->add_option("--svg", options->svg, "Write the picture to this file");
     options->formats.add_formats_to(*verb);
     options->output.add_to(*verb, false);
-    verb->footer("Examples:\n"
-                 "  kvcap simulate trace.jsonl -m llama-3.1-70b -m deepseek-v3 --svg hits.svg\n"
-                 "  kvcap simulate trace.jsonl -m qwen3-next-80b-a3b --policy junction+end --policy every=8+junction+end\n"
-                 "  kvcap simulate trace.jsonl -m gemma-3-27b --tier hbm=40GiB --tier dram=1TiB@50GB --tier nvme=8TiB@7GB");
+    verb->footer(
+        "Examples:\n"
+        "  kvcap simulate trace.jsonl -m llama-3.1-70b -m deepseek-v3 --svg hits.svg\n"
+        "  kvcap simulate trace.jsonl -m qwen3-next-80b-a3b --policy junction+end --policy "
+        "every=8+junction+end\n"
+        "  kvcap simulate trace.jsonl -m gemma-3-27b --tier hbm=40GiB --tier dram=1TiB@50GB --tier "
+        "nvme=8TiB@7GB");
     verb->callback([options, &session] { run(*options, session); });
 }
 

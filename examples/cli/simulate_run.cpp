@@ -53,8 +53,9 @@ private:
 };
 
 double ratio(const ReplayResult& result) {
-    return result.prompt_tokens == 0 ? 0
-                                     : static_cast<double>(result.hit_tokens) / static_cast<double>(result.prompt_tokens);
+    return result.prompt_tokens == 0
+               ? 0
+               : static_cast<double>(result.hit_tokens) / static_cast<double>(result.prompt_tokens);
 }
 
 void read_curve(const HitCurve& curve, const Simulation& run, CurveAnswer& answer) {
@@ -169,7 +170,8 @@ void read_splits(const Simulation& run, const StoredSizes& sizes, const SavePoli
         part.shared = ratio(replay(run.trace, sizes, policy, {.all = capacity}, run.rule));
         for (const u32 share : shares) {
             const u64 states = capacity / 100 * share;
-            const double hit = ratio(replay(run.trace, sizes, policy, {.all = capacity, .snapshots = states}, run.rule));
+            const double hit =
+                ratio(replay(run.trace, sizes, policy, {.all = capacity, .snapshots = states}, run.rule));
             if (hit > part.best) {
                 part.best = hit;
                 part.percent = share;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The door to a KV store's side: objects and their copies, resharding, tiers. Traces, which need containers and threads,
-// have a door of their own: store/trace.hpp.
+// The door to a KV store's side: objects and their copies, resharding, tiers. Traces, which need containers and
+// threads, have a door of their own: store/trace.hpp.
 #pragma once
 
 #include <kvcap/store/copies.hpp>

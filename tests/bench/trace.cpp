@@ -99,7 +99,8 @@ Trace dense(const Copies64& from) {
 const StoredSizes hybrid_sizes{.page = 12'582'912, .tails = {}, .snapshot = 77'266'944};
 
 void references(benchmark::State& state, u64 each) {
-    state.counters["refs/s"] = benchmark::Counter(static_cast<double>(each), benchmark::Counter::kIsIterationInvariantRate);
+    state.counters["refs/s"] =
+        benchmark::Counter(static_cast<double>(each), benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void full_curve(benchmark::State& state, const Copies64& copies) {
@@ -145,10 +146,12 @@ void from_jsonl(benchmark::State& state) {
     {
         std::ofstream out{path};
         for (const TraceRequest& request : base().requests) {
-            out << "{\"timestamp\": 0, \"input_length\": " << request.tokens << ", \"output_length\": 1, \"hash_ids\": [";
+            out << "{\"timestamp\": 0, \"input_length\": " << request.tokens
+                << ", \"output_length\": 1, \"hash_ids\": [";
             const u64 blocks = ceil_div(request.tokens, 512);
             for (u64 i = 0; i < blocks; ++i) {
-                out << (i == 0 ? "" : ", ") << (i < request.blocks ? base().path(request)[i] : 90'000'000 + request.first);
+                out << (i == 0 ? "" : ", ")
+                    << (i < request.blocks ? base().path(request)[i] : 90'000'000 + request.first);
             }
             out << "]}\n";
         }

@@ -17,8 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (std::string line; std::getline(lines, line);) {
         TraceLine fast;
         TraceLine slow;
-        if (io::FlatScanner{line}.mooncake(fast) &&
-            (io::read_trace_line(line, slow) || fast.at != slow.at || fast.tokens != slow.tokens || fast.ids != slow.ids)) {
+        if (io::FlatScanner{line}.mooncake(fast) && (io::read_trace_line(line, slow) || fast.at != slow.at ||
+                                                     fast.tokens != slow.tokens || fast.ids != slow.ids)) {
             std::abort();
         }
     }

@@ -56,7 +56,9 @@ struct ListStore {
     u64 hits = 0;
 
     u64 bytes(int kind) const {
-        return kind == -1 ? sizes.page : kind == -2 ? sizes.snapshot : sizes.tails[static_cast<std::size_t>(kind)].bytes;
+        return kind == -1   ? sizes.page
+               : kind == -2 ? sizes.snapshot
+                            : sizes.tails[static_cast<std::size_t>(kind)].bytes;
     }
     bool has(int kind, u32 block) const {
         return std::find(items.begin(), items.end(), std::pair{kind, block}) != items.end();
@@ -178,7 +180,8 @@ Trace letters(const std::vector<std::string>& requests) {
     trace.block_tokens = 1;
     std::map<std::string, u32> names;
     for (const std::string& text : requests) {
-        trace.requests.push_back({.tokens = text.size(), .first = trace.ids.size(), .blocks = static_cast<u32>(text.size())});
+        trace.requests.push_back(
+            {.tokens = text.size(), .first = trace.ids.size(), .blocks = static_cast<u32>(text.size())});
         for (std::size_t i = 1; i <= text.size(); ++i) {
             trace.ids.push_back(names.emplace(text.substr(0, i), static_cast<u32>(names.size())).first->second);
         }
@@ -288,9 +291,11 @@ TEST_CASE("long traces renumber and stay exact") {
     std::vector<u32> parent;
     std::vector<u32> depth;
     for (u32 r = 0; r < 6000; ++r) {
-        u32 at = parent.empty() || random.chance(20) ? ~u32{0} : random.in32(random.chance(80) && parent.size() > 60
-                                                                                 ? static_cast<u32>(parent.size()) - 60 : 0,
-                                                                             static_cast<u32>(parent.size()) - 1);
+        u32 at = parent.empty() || random.chance(20)
+                     ? ~u32{0}
+                     : random.in32(
+                           random.chance(80) && parent.size() > 60 ? static_cast<u32>(parent.size()) - 60 : 0,
+                           static_cast<u32>(parent.size()) - 1);
         for (u64 grow = random.in(0, 4); grow > 0; --grow) {
             parent.push_back(at);
             at = static_cast<u32>(parent.size()) - 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Objects of random models: what all shards hold together is the model, padding never loses a byte, and what arrives at a
-// rank under another sharding is what that rank stores.
+// Objects of random models: what all shards hold together is the model, padding never loses a byte, and what arrives
+// at a rank under another sharding is what that rank stores.
 #include "random.hpp"
 
 #include <catch2/catch.hpp>
@@ -69,13 +69,15 @@ TEST_CASE("resharding delivers exactly what a rank stores") {
     property::Random random{property::seed() + 5};
     INFO("seed " << property::seed());
     const auto some = [&](const ModelSpec& model) {
-        return Sharding{.tp = 1u << random.in32(0, 2), .pp = random.in32(1, static_cast<u32>(smaller(model.layers, 3)))};
+        return Sharding{.tp = 1u << random.in32(0, 2),
+                        .pp = random.in32(1, static_cast<u32>(smaller(model.layers, 3)))};
     };
     for (u64 c = property::cases(60); c > 0; --c) {
         const ModelSpec model = divisible_model(random);
         const Sharding from = some(model);
         const Sharding to = some(model);
-        const Lengths lengths{.prompt = {random.in(0, 3000)}, .decoded = {random.in(0, 100)}, .encoder = {random.in(0, 50)}};
+        const Lengths lengths{
+            .prompt = {random.in(0, 3000)}, .decoded = {random.in(0, 100)}, .encoder = {random.in(0, 50)}};
         for (u32 stage = 0; stage < to.pp; ++stage) {
             for (u32 rank = 0; rank < to.tp; ++rank) {
                 Bytes sum{};

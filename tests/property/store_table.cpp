@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The public conversation trace of Mooncake's FAST'25 release, given as KVCAP_TRACE: its counts, three right hit ratios,
-// and hits by capacity of four models. Run: kvcap-property "[trace]"
+// The public conversation trace of Mooncake's FAST'25 release, given as KVCAP_TRACE: its counts, three right hit
+// ratios, and hits by capacity of four models. Run: kvcap-property "[trace]"
 #include <catch2/catch.hpp>
 #include <kvcap/core.hpp>
 #include <kvcap/io/trace.hpp>
@@ -72,18 +72,52 @@ TEST_CASE("hits by capacity on the public trace", "[.][trace]") {
     const ModelSpec deepseek = compose(repeat(61, Mla{.latent = 512, .rope = 64})).value();
     const ModelSpec gemma = compose(cycle(62, gemma_window, gemma_window, gemma_window, gemma_window, gemma_window,
                                           gemma_heads)).value();
-    const ModelSpec qwen = compose(cycle(48, qwen_state, qwen_state, qwen_state, Gqa{.kv_heads = 2, .head_dim = 256})).value();
+    const ModelSpec qwen =
+        compose(cycle(48, qwen_state, qwen_state, qwen_state, Gqa{.kv_heads = 2, .head_dim = 256})).value();
     CHECK(stored_sizes(qwen, 512)->snapshot == 77'266'944);
     const Row rows[] = {
-        {"Llama-3.1-70B", llama, {}, {.043, .045, .052, .074, .160, .252, .326, .365}, .3734, {1'233, 4'625, 12'430}},
-        {"DeepSeek-V3", deepseek, {}, {.055, .088, .181, .268, .339, .366, .372, .373}, .3734, {264, 992, 2'666}},
-        {"Gemma-3-27B", gemma, {}, {.046, .056, .093, .191, .271, .337, .352, .358}, .3586, {475, 1'767, 4'889}},
-        {"Gemma-3-27B, all window blocks", gemma, all_window_blocks, {.043, .044, .050, .066, .136, .226, .297, .358}, .3734,
+        {"Llama-3.1-70B",
+         llama,
+         {},
+         {.043, .045, .052, .074, .160, .252, .326, .365},
+         .3734,
+         {1'233, 4'625, 12'430}},
+        {"DeepSeek-V3",
+         deepseek,
+         {},
+         {.055, .088, .181, .268, .339, .366, .372, .373},
+         .3734,
+         {264, 992, 2'666}},
+        {"Gemma-3-27B",
+         gemma,
+         {},
+         {.046, .056, .093, .191, .271, .337, .352, .358},
+         .3586,
+         {475, 1'767, 4'889}},
+        {"Gemma-3-27B, all window blocks",
+         gemma,
+         all_window_blocks,
+         {.043, .044, .050, .066, .136, .226, .297, .358},
+         .3734,
          {1'519, 6'210, 18'261}},
         {"Qwen3-Next", qwen, {}, {.088, .181, .264, .330, .352, .358, .359, .359}, .3586, {127, 472, 1'302}},
-        {"Qwen3-Next, end only", qwen, end_only, {.091, .183, .261, .326, .343, .349, .350, .350}, .3497, {120, 462, 1'264}},
-        {"Qwen3-Next, every 8", qwen, {.every = 8}, {.068, .145, .236, .309, .355, .365, .369, .369}, .3686, {170, 668, 1'862}},
-        {"Qwen3-Next, every block", qwen, every_block, {.046, .057, .098, .186, .268, .332, .365, .371}, .3734,
+        {"Qwen3-Next, end only",
+         qwen,
+         end_only,
+         {.091, .183, .261, .326, .343, .349, .350, .350},
+         .3497,
+         {120, 462, 1'264}},
+        {"Qwen3-Next, every 8",
+         qwen,
+         {.every = 8},
+         {.068, .145, .236, .309, .355, .365, .369, .369},
+         .3686,
+         {170, 668, 1'862}},
+        {"Qwen3-Next, every block",
+         qwen,
+         every_block,
+         {.046, .057, .098, .186, .268, .332, .365, .371},
+         .3734,
          {513, 2'117, 6'279}},
     };
     for (const Row& row : rows) {

@@ -31,10 +31,12 @@ static_assert(!refusal_of(complete()));
 static_assert(refusal_of(FormatIdentity{}) == Refusal{Field::model, WhyRefused::unstated});
 static_assert(refusal_of(with([](auto& id) { id.rope = StatedText{}; })) == Refusal{Field::rope, WhyRefused::unstated});
 static_assert(!refusal_of(with([](auto& id) { id.rope = stated_none; })));
-static_assert(refusal_of(with([](auto& id) { id.model = stated_none; })) == Refusal{Field::model, WhyRefused::not_none});
+static_assert(refusal_of(with([](auto& id) { id.model = stated_none; })) ==
+              Refusal{Field::model, WhyRefused::not_none});
 static_assert(refusal_of(with([](auto& id) { id.layout = ""; })) == Refusal{Field::layout, WhyRefused::empty});
 static_assert(refusal_of(with([](auto& id) { id.tp = 0u; })) == Refusal{Field::tp, WhyRefused::empty});
-static_assert(refusal_of(with([](auto& id) { id.tp_rank = 1u; })) == Refusal{Field::tp_rank, WhyRefused::rank_out_of_range});
+static_assert(refusal_of(with([](auto& id) { id.tp_rank = 1u; })) ==
+              Refusal{Field::tp_rank, WhyRefused::rank_out_of_range});
 static_assert(refusal_of(with([](auto& id) { id.token_drop_policy = stated_none; })) ==
               Refusal{Field::token_drop_policy, WhyRefused::both_or_neither});
 static_assert(refusal_of(with([](auto& id) { id.scale_granularity = stated_none; })) ==

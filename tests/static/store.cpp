@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Objects, copies, resharding and tiers at build time. Sources: LMCache chunk sizes, vllm#53902, vllm#49499, sglang#26691.
+// Objects, copies, resharding and tiers at build time. Sources: LMCache chunk sizes, vllm#53902, vllm#49499,
+// sglang#26691.
 #include <kvcap/core.hpp>
 #include <kvcap/store/reshard.hpp>
 #include <kvcap/store/tiers.hpp>
@@ -11,15 +12,20 @@ namespace {
 constexpr auto llama8 = compose(QueryHeads{32}, repeat(32, Gqa{.kv_heads = 8, .head_dim = 128})).value();
 constexpr auto llama70 = compose(QueryHeads{64}, repeat(80, Gqa{.kv_heads = 8, .head_dim = 128})).value();
 constexpr auto v3 = compose(QueryHeads{128}, repeat(61, Mla{.latent = 512, .rope = 64})).value();
-constexpr auto kimi = compose(QueryHeads{32}, cycle(27, Kda{.heads = 32, .head_dim = 128}, Kda{.heads = 32, .head_dim = 128},
-                                                    Kda{.heads = 32, .head_dim = 128}, Mla{.latent = 512, .rope = 64})).value();
-constexpr auto gemma = compose(QueryHeads{32}, cycle(62, Windowed{Gqa{16, 128}, 1024_tok}, Windowed{Gqa{16, 128}, 1024_tok},
-                                                     Windowed{Gqa{16, 128}, 1024_tok}, Windowed{Gqa{16, 128}, 1024_tok},
-                                                     Windowed{Gqa{16, 128}, 1024_tok}, Gqa{16, 128})).value();
+constexpr auto kimi =
+    compose(QueryHeads{32}, cycle(27, Kda{.heads = 32, .head_dim = 128}, Kda{.heads = 32, .head_dim = 128},
+                                  Kda{.heads = 32, .head_dim = 128}, Mla{.latent = 512, .rope = 64}))
+        .value();
+constexpr auto gemma =
+    compose(QueryHeads{32}, cycle(62, Windowed{Gqa{16, 128}, 1024_tok}, Windowed{Gqa{16, 128}, 1024_tok},
+                                  Windowed{Gqa{16, 128}, 1024_tok}, Windowed{Gqa{16, 128}, 1024_tok},
+                                  Windowed{Gqa{16, 128}, 1024_tok}, Gqa{16, 128}))
+        .value();
 
 constexpr ObjectGroup only_group(const ModelSpec& model) { return object_groups(model)[0]; }
 
-// LMCache: 256 tokens of Llama-3.1-8B are 32 MiB; of Llama-70B at TP 8 10,485,760 bytes a rank; of DeepSeek-V3 17,989,632.
+// LMCache: 256 tokens of Llama-3.1-8B are 32 MiB; of Llama-70B at TP 8 10,485,760 bytes a rank; of DeepSeek-V3
+// 17,989,632.
 static_assert(object_bytes(llama8, only_group(llama8), 256).value().content == 33'554'432_B);
 static_assert(object_bytes(llama70, only_group(llama70), 256, {.tp = 8}).value().content == 10'485'760_B);
 static_assert(object_bytes(v3, only_group(v3), 256, {.tp = 8}).value().content == 17'989'632_B);
@@ -34,7 +40,8 @@ static_assert(object_groups(kimi).size() == 2);
 static_assert(object_groups(kimi)[0].kind == ObjectKind::snapshot && object_groups(kimi)[1].kind == ObjectKind::page);
 static_assert(shards_of(kimi, object_groups(kimi)[0], {.tp = 2}).value() == 2);
 static_assert(shards_of(kimi, object_groups(kimi)[1], {.tp = 2}).value() == 1);
-static_assert(object_bytes(kimi, object_groups(kimi)[0], 256).value() == object_bytes(kimi, object_groups(kimi)[0], 512).value());
+static_assert(object_bytes(kimi, object_groups(kimi)[0], 256).value() ==
+              object_bytes(kimi, object_groups(kimi)[0], 512).value());
 // Eight heads over sixteen ranks: two ranks a head.
 static_assert(shards_of(llama8, only_group(llama8), {.tp = 16}).value() == 8);
 static_assert(group_bytes(llama8, only_group(llama8), 256, {.tp = 16}, Copies::each_rank).value().stored == 64_MiB);
@@ -99,10 +106,13 @@ static_assert(bytes_between(v3, {}, {.tp = 2}, {0, 2}, {}, {0, 0}).error() ==
 // vllm#53902's example and the same tier when every group is charged fully; vllm#56871's waste.
 constexpr ChunkCaps hybrid{3, {off_scale, 4, 1}};
 static_assert(tier_capacity(4000, hybrid, 256, 36'864).value() == TierCapacity{989'637, 26, 36'864, 149});
-static_assert(tier_capacity(4000, ChunkCaps{3, {off_scale, off_scale, off_scale}}, 256, 36'864).value().tokens == 341'333);
+static_assert(
+    tier_capacity(4000, ChunkCaps{3, {off_scale, off_scale, off_scale}}, 256, 36'864).value().tokens ==
+    341'333);
 static_assert(tier_capacity(4000, hybrid, 256, 36'864, RowUse::whole_row).value().tokens == 1333ull * 36'864 / 149);
 static_assert(tier_capacity(4000, hybrid, 256, 100).error().code == Errc::does_not_fit);
-static_assert(tier_capacity(Tier{.capacity = 512_GiB}, v3, 8192, 256).value().requests == (512ull << 30) / (8192ull * 70'272));
+static_assert(tier_capacity(Tier{.capacity = 512_GiB}, v3, 8192, 256).value().requests ==
+              (512ull << 30) / (8192ull * 70'272));
 
 static_assert(!load_or_recompute(1_GiB, {.bytes_per_second = 1e9}, 1'000, 1e12).load_pays());
 static_assert(load_or_recompute(1_GiB, {.bytes_per_second = 25e9}, 1'000'000'000'000'000, 1e15).load_pays());

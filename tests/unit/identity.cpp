@@ -92,7 +92,8 @@ TEST_CASE("no two identities that differ in one field are encoded alike") {
             }
             add(StatedText{stated_none});
         } else if constexpr (std::same_as<decltype(member), StatedNumber FormatIdentity::*>) {
-            for (const u64 number : {u64{0}, u64{1}, u64{2}, u64{64}, u64{128}, u64{256}, u64{512}, u64{65536}, ~u64{0}}) {
+            for (const u64 number :
+                 {u64{0}, u64{1}, u64{2}, u64{64}, u64{128}, u64{256}, u64{512}, u64{65536}, ~u64{0}}) {
                 add(StatedNumber{number});
             }
         } else {
@@ -288,8 +289,10 @@ TEST_CASE("public collisions are found") {
     SECTION("lmdeploy#4930: weights, scheme and scales outside the key") {
         finds(System::mooncake_connector, other_format([](auto& id) { id.weights_revision = "new"; }),
               Field::weights_revision);
-        finds(System::lmcache_key, other_format([](auto& id) { id.scales_revision = "calib-8"; }), Field::scales_revision);
-        finds(System::aibrix, other_format([](auto& id) { id.scale_granularity = "per_head"; }), Field::scale_granularity);
+        finds(System::lmcache_key, other_format([](auto& id) { id.scales_revision = "calib-8"; }),
+              Field::scales_revision);
+        finds(System::aibrix, other_format([](auto& id) { id.scale_granularity = "per_head"; }),
+              Field::scale_granularity);
         CHECK_FALSE(collides(System::lmcache_identity, other_format([](auto& id) { id.weights_revision = "new"; })));
     }
     SECTION("vllm#49499, dingodb#233, LMCache#2098: which ranks hold the same bytes") {
@@ -353,7 +356,8 @@ TEST_CASE("another adapter, another image, another data-parallel rank's own cach
     asked = held;
     asked.media = dog;
     CHECK_FALSE(exchangeable(format, held, format, asked));
-    // A cache in one rank's own memory has that rank as its writer; a store that all ranks share states that there is none.
+    // A cache in one rank's own memory has that rank as its writer; a store that all ranks share states that there is
+    // none.
     FormatIdentity first = format, second = format;
     first.writer = "dp0", second.writer = "dp1";
     CHECK_FALSE(exchangeable(first, held, second, held));
@@ -380,7 +384,8 @@ TEST_CASE("literal keys") {
     CHECK(mooncake_key(at, hash).refusal == Refusal{Field::model, WhyRefused::separator});
     FormatIdentity many = id;
     many.tp = 256u;
-    CHECK(lmcache_object_key(many, chunk_sample(tokens), hash).refusal == Refusal{Field::tp_rank, WhyRefused::rank_out_of_range});
+    CHECK(lmcache_object_key(many, chunk_sample(tokens), hash).refusal ==
+          Refusal{Field::tp_rank, WhyRefused::rank_out_of_range});
 }
 
 TEST_CASE("block hashes digest canonical CBOR") {

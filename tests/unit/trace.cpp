@@ -39,8 +39,9 @@ TEST_CASE("a Mooncake trace") {
 }
 
 TEST_CASE("a Bailian trace has blocks of 16") {
-    const Diagnosed<Trace> got = read("{\"chat_id\": 159, \"parent_chat_id\": -1, \"timestamp\": 61.114, \"input_length\": 33, "
-                                      "\"output_length\": 132, \"type\": \"text\", \"turn\": 1, \"hash_ids\": [1, 2, 3]}\n");
+    const Diagnosed<Trace> got = read(
+        "{\"chat_id\": 159, \"parent_chat_id\": -1, \"timestamp\": 61.114, \"input_length\": 33, "
+        "\"output_length\": 132, \"type\": \"text\", \"turn\": 1, \"hash_ids\": [1, 2, 3]}\n");
     REQUIRE(got);
     CHECK(got->block_tokens == 16);
     CHECK(got->requests[0].at == 61.114);
@@ -48,8 +49,10 @@ TEST_CASE("a Bailian trace has blocks of 16") {
 
 TEST_CASE("an LMCache trace: whole chunks, hashes as texts or numbers, sorted by time, one model") {
     const std::string text =
-        "{\"timestamp\": 2.0, \"model_name\": \"a\", \"chunk_hashes\": [\"0xaa\", \"0xbb\"], \"seq_len\": 600, \"chunk_size\": 256}\n"
-        "{\"timestamp\": 1.0, \"model_name\": \"b\", \"chunk_hashes\": [\"0xaa\"], \"seq_len\": 300, \"chunk_size\": 256, "
+        "{\"timestamp\": 2.0, \"model_name\": \"a\", \"chunk_hashes\": [\"0xaa\", \"0xbb\"], \"seq_len\": "
+        "600, \"chunk_size\": 256}\n"
+        "{\"timestamp\": 1.0, \"model_name\": \"b\", \"chunk_hashes\": [\"0xaa\"], \"seq_len\": 300, "
+        "\"chunk_size\": 256, "
         "\"shapes\": [[32, 256, 128]], \"dtypes\": [\"float16\"]}\n";
     const Diagnosed<Trace> got = read(text);
     REQUIRE(got);
@@ -66,13 +69,16 @@ TEST_CASE("what is wrong, where, and what was wanted") {
     CHECK(problem("\n\n").find("without requests") != std::string::npos);
     CHECK(problem(two + "nonsense").find("line 3: line 1 (byte") == 0);
     CHECK(problem(two + "[1]") == "line 3: a list of 1; wanted an object a line");
-    CHECK(problem("{\"timestamp\": 0, \"hash_ids\": [1]}") == "line 1: /input_length: nothing; wanted a number of tokens");
+    CHECK(problem("{\"timestamp\": 0, \"hash_ids\": [1]}") ==
+          "line 1: /input_length: nothing; wanted a number of tokens");
     CHECK(problem("{\"timestamp\": 0, \"input_length\": -4, \"hash_ids\": [1]}") ==
           "line 1: /input_length: -4; wanted a number of tokens");
     CHECK(problem("{\"timestamp\": 0, \"input_length\": 4, \"hash_ids\": [-1]}") ==
           "line 1: /hash_ids/0: -1; wanted a whole number");
-    CHECK(problem("{\"timestamp\": 0, \"input_length\": 4, \"hash_ids\": [1.5]}").find("line 1: /hash_ids/0: 1.5") == 0);
-    CHECK(problem("{\"timestamp\": 0, \"input_length\": 4}") == "line 1: /hash_ids: nothing; wanted a list of block ids");
+    CHECK(problem("{\"timestamp\": 0, \"input_length\": 4, \"hash_ids\": [1.5]}")
+              .find("line 1: /hash_ids/0: 1.5") == 0);
+    CHECK(problem("{\"timestamp\": 0, \"input_length\": 4}") ==
+          "line 1: /hash_ids: nothing; wanted a list of block ids");
     CHECK(problem("{\"timestamp\": 0, \"input_length\": 4, \"input_length\": 4, \"hash_ids\": [1]}").find("twice") !=
           std::string::npos);
     CHECK(problem("{\"timestamp\": 0, \"input_length\": 1025, \"hash_ids\": [1, 2]}") ==
@@ -84,10 +90,12 @@ TEST_CASE("what is wrong, where, and what was wanted") {
     CHECK(problem("{\"timestamp\": 1, \"chunk_hashes\": [], \"seq_len\": 0, \"chunk_size\": 256}\n"
                   "{\"timestamp\": 1, \"chunk_hashes\": [], \"seq_len\": 0, \"chunk_size\": 128}") ==
           "line 2: /chunk_size: 128; wanted 256, as before");
-    CHECK(problem("{\"timestamp\": 1, \"chunk_hashes\": [\"a\", 2], \"seq_len\": 512, \"chunk_size\": 256}").find("line 1: /chunk_hashes/1: 2") == 0);
+    CHECK(problem("{\"timestamp\": 1, \"chunk_hashes\": [\"a\", 2], \"seq_len\": 512, \"chunk_size\": 256}")
+              .find("line 1: /chunk_hashes/1: 2") == 0);
     CHECK(problem("{\"timestamp\": 1, \"chunk_hashes\": [], \"seq_len\": 0}") ==
           "line 1: /chunk_size: nothing; wanted the tokens of a chunk");
-    CHECK(problem("{\"timestamp\": \"x\", \"input_length\": 0, \"hash_ids\": []}").find("/timestamp") != std::string::npos);
+    CHECK(problem("{\"timestamp\": \"x\", \"input_length\": 0, \"hash_ids\": []}").find("/timestamp") !=
+          std::string::npos);
     CHECK(read_trace_file("/nonexistent/trace.jsonl").error->trouble == Trouble::unreadable);
 }
 

@@ -59,7 +59,8 @@ const std::string trace =
     "{\"timestamp\": 1, \"input_length\": 1100, \"output_length\": 1, \"hash_ids\": [0, 3, 4]}\n"
     "{\"timestamp\": 2, \"input_length\": 1600, \"output_length\": 1, \"hash_ids\": [0, 1, 5, 6]}\n";
 
-const std::string identity = R"x({"model":"m","weights_revision":"1","tokenizer_revision":"1","engine":null,"backend":null,
+const std::string identity =
+    R"x({"model":"m","weights_revision":"1","tokenizer_revision":"1","engine":null,"backend":null,
 "layout":"KV_MLA_FMT","kv_dtype":"fp8_e4m3","quant_scheme":null,"scale_granularity":null,"scales_revision":null,
 "index_key_format":null,"conv_dtype":null,"state_dtype":null,"state_layout":null,"rope":null,"cache_role":"target",
 "token_drop_algorithm":null,"token_drop_policy":null,"compression":null,"hash_algorithm":"sha256_cbor","hash_seed":"0",
@@ -77,8 +78,11 @@ TEST_CASE("simulate answers with exact curves, tiers and a picture") {
     const Folder folder;
     const std::string path = folder.file("t.jsonl", trace);
     const std::string svg = (folder.path / "hits.svg").string();
-    const Ran ran = folder.kvcap("simulate " + path + " -m '1*gqa(1,128)' -m '1*gqa(1,128) + 1*window(513,gqa(1,128))'"
-                                 " --at 256KiB,512KiB,1MiB,1GiB --tier dram=512KiB@1GB --tier disk=1GiB --json --svg " + svg);
+    const Ran ran =
+        folder.kvcap("simulate " + path +
+                     " -m '1*gqa(1,128)' -m '1*gqa(1,128) + 1*window(513,gqa(1,128))'"
+                     " --at 256KiB,512KiB,1MiB,1GiB --tier dram=512KiB@1GB --tier disk=1GiB --json --svg " +
+                     svg);
     REQUIRE(ran.err == "");
     REQUIRE(ran.code == 0);
     const json got = json::parse(ran.out);
@@ -101,7 +105,8 @@ TEST_CASE("simulate answers with exact curves, tiers and a picture") {
     CHECK(window["policy"] == "junction+end");
     CHECK(window["reachable_tokens"] == 1024);
     CHECK(text_of(svg).find("<svg") == 0);
-    const Ran like = folder.kvcap("simulate " + path + " -m '1*gqa(1,128) + 1*window(513,gqa(1,128))' --engine-like --at 1GiB");
+    const Ran like = folder.kvcap("simulate " + path +
+                                  " -m '1*gqa(1,128) + 1*window(513,gqa(1,128))' --engine-like --at 1GiB");
     CHECK(like.code == 0);
     CHECK(like.out.find("26.95%") != std::string::npos);
     CHECK(like.out.find("replays of single capacities") != std::string::npos);

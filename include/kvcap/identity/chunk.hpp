@@ -9,8 +9,8 @@
 namespace kvcap::inline v1 {
 
 /// Placeholder tokens are equal for all images: what lies there is told apart by `hash` alone.
-/// at, length: the run of placeholder tokens, counted from the chunk's first token; a run that began in an earlier chunk
-/// has skipped > 0 tokens before this chunk.
+/// at, length: the run of placeholder tokens, counted from the chunk's first token; a run that began in an earlier
+/// chunk has skipped > 0 tokens before this chunk.
 struct MediaRun {
     std::string_view hash;
     u64 at = 0;
@@ -48,7 +48,9 @@ constexpr bool same_items(std::span<const T> a, std::span<const T> b) noexcept {
 constexpr Refusal refusal_of(const ChunkIdentity& chunk) noexcept {
     const auto stated = [](Field field, const StatedText& fact) noexcept -> Refusal {
         const bool empty = fact.has_value() && fact.value.empty();
-        return {field, fact.said == Said::nothing ? WhyRefused::unstated : empty ? WhyRefused::empty : WhyRefused::fine};
+        return {field, fact.said == Said::nothing ? WhyRefused::unstated
+                       : empty                    ? WhyRefused::empty
+                                                  : WhyRefused::fine};
     };
     const Refusal texts[] = {stated(Field::parent, chunk.parent), stated(Field::adapter, chunk.adapter),
                              stated(Field::adapter_version, chunk.adapter_version), stated(Field::salt, chunk.salt),

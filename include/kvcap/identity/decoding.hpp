@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which identity do these bytes stand for? The exact inverse of encode: anything the encoder would not write is refused,
-// so decode(encode(x)) == x and encode(decode(b)) == b.
+// Which identity do these bytes stand for? The exact inverse of encode: anything the encoder would not write is
+// refused, so decode(encode(x)) == x and encode(decode(b)) == b.
 #pragma once
 
 #include <kvcap/identity/encoding.hpp>

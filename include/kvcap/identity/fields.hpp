@@ -59,8 +59,10 @@ constexpr FieldFacts facts(Field field) noexcept {
             "elements are multiplied by scales of another calibration", "InternLM/lmdeploy#4930"};
         case index_key_format: return {"index_key_format", Harm::corrupts,
             "index keys of sparse attention are read in another width", "LMCache/LMCache#2947"};
-        case conv_dtype: return {"conv_dtype", Harm::corrupts, "convolution inputs are read in another element type", ""};
-        case state_dtype: return {"state_dtype", Harm::corrupts, "recurrent states are read in another element type", ""};
+        case conv_dtype:
+            return {"conv_dtype", Harm::corrupts, "convolution inputs are read in another element type", ""};
+        case state_dtype:
+            return {"state_dtype", Harm::corrupts, "recurrent states are read in another element type", ""};
         case state_layout: return {"state_layout", Harm::corrupts,
             "a state's convolution axes or its two halves change places", "sgl-project/sglang#37175"};
         case rope: return {"rope", Harm::corrupts, "keys carry the rotation of another position scale", ""};
@@ -71,11 +73,15 @@ constexpr FieldFacts facts(Field field) noexcept {
             "another set of tokens was dropped", "LMCache cache_identity design"};
         case compression: return {"compression", Harm::corrupts, "compressed bytes are read as plain ones",
             "LMCache cache_identity design"};
-        case hash_algorithm: return {"hash_algorithm", Harm::misses, "equal content gets two keys", "LMCache PYTHONHASHSEED"};
-        case hash_seed: return {"hash_seed", Harm::misses, "every process has keys of its own", "LMCache PYTHONHASHSEED"};
+        case hash_algorithm:
+            return {"hash_algorithm", Harm::misses, "equal content gets two keys", "LMCache PYTHONHASHSEED"};
+        case hash_seed:
+            return {"hash_seed", Harm::misses, "every process has keys of its own", "LMCache PYTHONHASHSEED"};
         case writer: return {"writer", Harm::corrupts, "two clients write files of the same name into one directory",
             "sgl-project/sglang#35484"};
-        case group_kind: return {"group_kind", Harm::corrupts, "a state is read as attention pages", "vllm-project/vllm#49499"};
+        case group_kind:
+            return {"group_kind", Harm::corrupts, "a state is read as attention pages",
+                    "vllm-project/vllm#49499"};
         case chunk_tokens: return {"chunk_tokens", Harm::fails, "objects of another length are found or looked for",
             "vllm-project/vllm#54743"};
         case page_tokens: return {"page_tokens", Harm::corrupts, "pages inside an object begin elsewhere",
@@ -86,21 +92,31 @@ constexpr FieldFacts facts(Field field) noexcept {
         case page_padding: return {"page_padding", Harm::corrupts, "padding is read as content", ""};
         case tp: return {"tp", Harm::corrupts, "another number of heads lies in the object",
             "sgl-project/sglang#15674, vllm-project/vllm#14952"};
-        case tp_rank: return {"tp_rank", Harm::corrupts, "one rank's shard serves every rank", "vllm-project/vllm#49499"};
+        case tp_rank:
+            return {"tp_rank", Harm::corrupts, "one rank's shard serves every rank",
+                    "vllm-project/vllm#49499"};
         case pp: return {"pp", Harm::corrupts, "another range of layers lies in the object", "LMCache/LMCache#1770"};
         case pp_rank: return {"pp_rank", Harm::corrupts, "one stage's layers serve another stage",
             "LMCache/LMCache#1770, sgl-project/sglang#37175"};
-        case pcp: return {"pcp", Harm::corrupts, "tokens were dealt to another number of ranks", "vllm-project/vllm#46855"};
+        case pcp:
+            return {"pcp", Harm::corrupts, "tokens were dealt to another number of ranks",
+                    "vllm-project/vllm#46855"};
         case pcp_rank: return {"pcp_rank", Harm::corrupts, "another rank's tokens lie in the object",
             "vllm-project/vllm#46855"};
-        case dcp: return {"dcp", Harm::corrupts, "tokens were dealt to another number of ranks", "vllm-project/vllm#46855"};
+        case dcp:
+            return {"dcp", Harm::corrupts, "tokens were dealt to another number of ranks",
+                    "vllm-project/vllm#46855"};
         case dcp_rank: return {"dcp_rank", Harm::corrupts, "another rank's tokens lie in the object",
             "vllm-project/vllm#46855"};
         case cp_interleave: return {"cp_interleave", Harm::corrupts, "tokens were dealt in other portions", ""};
-        case group: return {"group", Harm::corrupts, "one group's object serves another group", "vllm-project/vllm#49499"};
+        case group:
+            return {"group", Harm::corrupts, "one group's object serves another group",
+                    "vllm-project/vllm#49499"};
         case caches: return {"caches", Harm::corrupts, "other layers, widths or streams lie in the object",
             "sgl-project/sglang#37175"};
-        case parent: return {"parent", Harm::corrupts, "the same tokens after another prefix are taken for this one", ""};
+        case parent:
+            return {"parent", Harm::corrupts, "the same tokens after another prefix are taken for this one",
+                    ""};
         case tokens: return {"tokens", Harm::corrupts, "another text is attended to", ""};
         case adapter: return {"adapter", Harm::corrupts, "one adapter's cache answers for another's",
             "vllm-project/vllm#44250, vllm-project/vllm#54342, LMCache/LMCache#2961, sgl-project/sglang#24638"};
@@ -112,8 +128,9 @@ constexpr FieldFacts facts(Field field) noexcept {
             "sgl-project/sglang#24638"};
         case media: return {"media", Harm::corrupts, "the same text about another image hits",
             "LMCache/LMCache#3301, LMCache/LMCache#4086, vllm-project/vllm#54342"};
-        case embeddings: return {"embeddings", Harm::corrupts, "prompts given as embeddings have no token ids to tell them apart",
-            ""};
+        case embeddings:
+            return {"embeddings", Harm::corrupts,
+                    "prompts given as embeddings have no token ids to tell them apart", ""};
         case count: break;
     }
     return {"", Harm::fails, "", ""};

@@ -37,13 +37,14 @@ using StatedNumber = Stated<u64>;
 using StatedCaches = Stated<ModelSpec>;
 
 /// Texts are borrowed: they must outlive the identity. They are bytes, compared as bytes (no case or normal form).
-/// kv_dtype names the cache's own element type, not the model's. caches: the global layers whose bytes are in the object.
+/// kv_dtype names the cache's own element type, not the model's. caches: the global layers whose bytes are in the
+/// object.
 struct FormatIdentity {
     StatedText model, weights_revision, tokenizer_revision, engine, backend, layout, kv_dtype, quant_scheme,
         scale_granularity, scales_revision, index_key_format, conv_dtype, state_dtype, state_layout, rope, cache_role,
         token_drop_algorithm, token_drop_policy, compression, hash_algorithm, hash_seed, writer, group_kind;
-    StatedNumber chunk_tokens, page_tokens, kernel_block_tokens, entry_alignment, page_padding, tp, tp_rank, pp, pp_rank,
-        pcp, pcp_rank, dcp, dcp_rank, cp_interleave, group;
+    StatedNumber chunk_tokens, page_tokens, kernel_block_tokens, entry_alignment, page_padding, tp, tp_rank,
+        pp, pp_rank, pcp, pcp_rank, dcp, dcp_rank, cp_interleave, group;
     StatedCaches caches;
 
     friend constexpr bool operator==(const FormatIdentity&, const FormatIdentity&) = default;
@@ -97,8 +98,18 @@ struct Refusal {
 constexpr bool may_be_none(Field field) noexcept {
     using enum Field;
     switch (field) {
-        case engine: case backend: case quant_scheme: case scale_granularity: case scales_revision: case index_key_format:
-        case conv_dtype: case state_dtype: case state_layout: case rope: case token_drop_algorithm: case token_drop_policy:
+        case engine:
+        case backend:
+        case quant_scheme:
+        case scale_granularity:
+        case scales_revision:
+        case index_key_format:
+        case conv_dtype:
+        case state_dtype:
+        case state_layout:
+        case rope:
+        case token_drop_algorithm:
+        case token_drop_policy:
         case compression: case hash_seed: case writer: return true;
         default: return false;
     }
@@ -115,7 +126,9 @@ constexpr bool may_be_zero(Field field) noexcept {
 template <class T>
 constexpr WhyRefused wrong_with(Field field, const Stated<T>& fact) noexcept {
     if (fact.said != Said::value) {
-        return fact.said == Said::nothing ? WhyRefused::unstated : may_be_none(field) ? WhyRefused::fine : WhyRefused::not_none;
+        return fact.said == Said::nothing ? WhyRefused::unstated
+               : may_be_none(field)       ? WhyRefused::fine
+                                          : WhyRefused::not_none;
     }
     if constexpr (std::same_as<T, u64>) {
         return fact.value == 0 && !may_be_zero(field) ? WhyRefused::empty : WhyRefused::fine;
@@ -150,7 +163,9 @@ constexpr Refusal refusal_of(const FormatIdentity& id) noexcept {
     rank(id.pcp_rank, id.pcp, Field::pcp_rank);
     rank(id.dcp_rank, id.dcp, Field::dcp_rank);
     if (!first) {
-        note(Field::chunk_tokens, id.chunk_tokens.value % id.page_tokens.value == 0 ? WhyRefused::fine : WhyRefused::not_a_multiple);
+        note(Field::chunk_tokens, id.chunk_tokens.value % id.page_tokens.value == 0
+                                      ? WhyRefused::fine
+                                      : WhyRefused::not_a_multiple);
         note(Field::page_tokens,
              id.page_tokens.value % id.kernel_block_tokens.value == 0 ? WhyRefused::fine : WhyRefused::not_a_multiple);
     }

@@ -24,7 +24,8 @@ constexpr Result<u32> lmcache_kv_rank(u64 world, u64 global_rank, u64 local_worl
     return static_cast<u32>(packed);
 }
 
-/// Dynamo's positional hash: 2 bits of mode, then a position as narrow as it fits and the rest of 64 bits of local hash.
+/// Dynamo's positional hash: 2 bits of mode, then a position as narrow as it fits and the rest of 64 bits of local
+/// hash.
 struct PositionalMode {
     u32 mode = 0;
     u32 position_bits = 0;
@@ -162,8 +163,9 @@ std::string vllm_block_hash(const ChunkIdentity& chunk, std::string_view hash_se
     return digest(std::string_view{cbor.str()});
 }
 
-/// llm-d's index: FNV-64a of [parent, tokens, extra]; the root is that of [hash of the seed, null, model], the adapter's
-/// name instead of the model's where there is one. parent: the hash of the block before, for all but the first.
+/// llm-d's index: FNV-64a of [parent, tokens, extra]; the root is that of [hash of the seed, null, model], the
+/// adapter's name instead of the model's where there is one. parent: the hash of the block before, for all but the
+/// first.
 inline u64 llmd_root(std::string_view model_or_adapter, std::string_view hash_seed) {
     Cbor cbor;
     cbor.array(3).number(keys::fnv64a(hash_seed)).null().text(model_or_adapter);
@@ -204,7 +206,10 @@ inline KeyText lmcache_key(const FormatIdentity& id, std::string_view chunk_hash
     }
     const std::string_view given = id.kv_dtype.value;
     const bool one_byte = given.substr(0, 3) == "fp8";
-    const std::string_view dtype = one_byte ? "uint8" : given == "float16" ? "half" : given == "float32" ? "float" : given;
+    const std::string_view dtype = one_byte             ? "uint8"
+                                   : given == "float16" ? "half"
+                                   : given == "float32" ? "float"
+                                                        : given;
     const u64 world = id.tp.value * id.pp.value;
     const u64 worker = id.pp_rank.value * id.tp.value + id.tp_rank.value;
     return {std::string{id.model.value} + '@' + std::to_string(world) + '@' + std::to_string(worker) + '@' +

@@ -94,7 +94,8 @@ constexpr KeyParts key_of(System system) noexcept {
         case System::mooncake_connector:
             systems::block_hash(parts);
             put(parts, in_key, model, tp_rank, pp_rank, pcp_rank, dcp_rank, group, group_kind, cache_role);
-            put(parts, operator_only, weights_revision, kv_dtype, quant_scheme, scale_granularity, backend, layout, rope);
+            put(parts, operator_only, weights_revision, kv_dtype, quant_scheme, scale_granularity, backend,
+                layout, rope);
             break;
         case System::hf3fs_connector: put(parts, in_key, parent, tokens); break;
         case System::dynamo:
@@ -108,8 +109,8 @@ constexpr KeyParts key_of(System system) noexcept {
             break;
         case System::llmd_files:
             systems::block_hash(parts);
-            put(parts, in_key, model, kv_dtype, chunk_tokens, tp, tp_rank, pp, pp_rank, pcp, pcp_rank, dcp, dcp_rank, group,
-                group_kind, caches, cache_role, writer);
+            put(parts, in_key, model, kv_dtype, chunk_tokens, tp, tp_rank, pp, pp_rank, pcp, pcp_rank, dcp,
+                dcp_rank, group, group_kind, caches, cache_role, writer);
             put(parts, mistaken, engine);
             break;
         case System::flexkv:
@@ -151,7 +152,8 @@ constexpr Fields missing(System system) noexcept {
     return left_out;
 }
 
-/// Of the fields that differ, those that `system` cannot see. When all of them are such, its keys are equal: a collision.
+/// Of the fields that differ, those that `system` cannot see. When all of them are such, its keys are equal: a
+/// collision.
 constexpr Fields unseen(System system, const Fields& differing) noexcept {
     Fields left_out{};
     for (const Field field : differing) {

@@ -160,7 +160,8 @@ inline std::optional<Problem> read_content(const JsonValue& content, OwnedIdenti
         if (key == "parent") {
             const std::optional<std::string> bytes = bytes_of_hex(value.text());
             if (!value.is_null() && !bytes) {
-                problem = wrong_fact("content/parent", value.shown(), "a digest in lower-case hex, or null for the first chunk");
+                problem = wrong_fact("content/parent", value.shown(),
+                                     "a digest in lower-case hex, or null for the first chunk");
             }
             into.chunk.parent = value.is_null() ? StatedText{stated_none} : StatedText{into.keep(bytes.value_or(""))};
             return;

@@ -11,8 +11,8 @@
 
 namespace kvcap::inline v1 {
 
-/// block_tokens: 0 means as the format has it: Mooncake 512, Bailian 16, LMCache's lines say. model: of an LMCache trace
-/// with several, the one to keep; empty keeps all.
+/// block_tokens: 0 means as the format has it: Mooncake 512, Bailian 16, LMCache's lines say. model: of an LMCache
+/// trace with several, the one to keep; empty keeps all.
 struct TraceOptions {
     TraceFormat format = TraceFormat::any;
     u64 block_tokens = 0;
@@ -93,7 +93,8 @@ private:
         }
         const u64 given = line_.ids.size() + line_.hashes.size();
         const bool whole_only = format_ == TraceFormat::lmcache;
-        const u64 wanted = whole_only ? line_.tokens / trace_.block_tokens : ceil_div(line_.tokens, trace_.block_tokens);
+        const u64 wanted =
+            whole_only ? line_.tokens / trace_.block_tokens : ceil_div(line_.tokens, trace_.block_tokens);
         if (given != wanted) {
             return Problem{Trouble::invalid, whole_only ? "/chunk_hashes" : "/hash_ids", std::to_string(given) + " ids",
                            std::to_string(wanted) + ", one for each " + std::to_string(trace_.block_tokens) + " of " +
@@ -157,7 +158,11 @@ inline Diagnosed<Trace> read_trace(std::istream& in, const TraceOptions& options
 inline Diagnosed<Trace> read_trace_file(const std::string& path, const TraceOptions& options = {}) {
     std::ifstream in{path, std::ios::binary};
     if (!in) {
-        return Problem{Trouble::unreadable, path, "no such file, or not readable", "a trace, one JSON object a line", {}};
+        return Problem{Trouble::unreadable,
+                       path,
+                       "no such file, or not readable",
+                       "a trace, one JSON object a line",
+                       {}};
     }
     Diagnosed<Trace> read = read_trace(in, options);
     if (!read) {

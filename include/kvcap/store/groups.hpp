@@ -7,8 +7,8 @@
 
 namespace kvcap::inline v1 {
 
-/// page: one object for each chunk of tokens, all of them kept. tail: one a chunk, only the last `span` tokens are needed.
-/// snapshot: one object for a whole prefix, at its end. fixed: once a prompt or model, no chunks.
+/// page: one object for each chunk of tokens, all of them kept. tail: one a chunk, only the last `span` tokens are
+/// needed. snapshot: one object for a whole prefix, at its end. fixed: once a prompt or model, no chunks.
 enum class ObjectKind : u8 { page, tail, snapshot, fixed };
 
 constexpr ObjectKind kind_of(const Retention& retention) noexcept {

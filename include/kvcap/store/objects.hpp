@@ -8,8 +8,8 @@
 
 namespace kvcap::inline v1 {
 
-/// Slots of a chunk when a block of tokens_per_block tokens holds slots_per_block entries. Errors: not_divisible, when a
-/// block is not whole entries or a chunk not whole blocks.
+/// Slots of a chunk when a block of tokens_per_block tokens holds slots_per_block entries. Errors: not_divisible,
+/// when a block is not whole entries or a chunk not whole blocks.
 constexpr Result<u64> slots_per_chunk(u64 chunk_tokens, u64 tokens_per_block, u64 slots_per_block) noexcept {
     if (tokens_per_block == 0 || slots_per_block == 0) {
         return Errc::zero_dimension;
@@ -23,8 +23,8 @@ constexpr Result<u64> slots_per_chunk(u64 chunk_tokens, u64 tokens_per_block, u6
     return saturating_product(chunk_tokens / tokens_per_block, slots_per_block);
 }
 
-/// floor: a part of a chunk at the end is not stored (vLLM, LMCache server, llm-d). ceil: it is, as an object of its own
-/// (Mooncake's traces, LMCache with save_unfull_chunk).
+/// floor: a part of a chunk at the end is not stored (vLLM, LMCache server, llm-d). ceil: it is, as an object of its
+/// own (Mooncake's traces, LMCache with save_unfull_chunk).
 enum class TailRule : u8 { floor, ceil };
 
 constexpr u64 stored_chunks(u64 tokens, u64 chunk, TailRule rule) noexcept {

@@ -54,8 +54,8 @@ constexpr Result<u64> stream_bytes_between(const Stream& stream, const Sharding&
 }
 
 /// Bytes of `lengths` that rank `source` sends to rank `target`. Context parallelism is not resharded here: cp = 1.
-constexpr Result<Bytes> bytes_between(const ModelSpec& model, const Lengths& lengths, const Sharding& from, Place source,
-                                      const Sharding& to, Place target) noexcept {
+constexpr Result<Bytes> bytes_between(const ModelSpec& model, const Lengths& lengths, const Sharding& from,
+                                      Place source, const Sharding& to, Place target) noexcept {
     if (from.cp != 1 || to.cp != 1) {
         return Error{.code = Errc::unsupported, .got = larger(from.cp, to.cp)};
     }

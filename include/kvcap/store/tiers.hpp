@@ -53,7 +53,8 @@ constexpr Result<TierCapacity> tier_capacity(u64 slots, const ChunkCaps& caps, u
                         .each = tokens, .chunks = *chunks};
 }
 
-/// Bytes that a tier keeps for one prompt of `tokens`: all pages, the chunks a window needs, one snapshot a state group.
+/// Bytes that a tier keeps for one prompt of `tokens`: all pages, the chunks a window needs, one snapshot a state
+/// group.
 constexpr Result<Bytes> prompt_bytes(const ModelSpec& model, u64 tokens, u64 chunk, const Sharding& sharding = {},
                                      Copies copies = Copies::once, const ObjectRule& rule = {},
                                      TailRule tail = TailRule::floor) noexcept {

@@ -35,8 +35,10 @@ void run_chunk_bytes(const StrictObject& in, const Json& expected, Report& repor
     u64 sum = 0;
     const auto add = [&](const Json& shape, const std::string& dtype) {
         const auto extents = shape.get<std::vector<u64>>();
-        sum += tensor_bytes(extents.data(), static_cast<u32>(extents.size()), {.elems = 1, .bytes = bytes_of_dtype(dtype)})
-                   .value().value;
+        sum += tensor_bytes(extents.data(), static_cast<u32>(extents.size()),
+                            {.elems = 1, .bytes = bytes_of_dtype(dtype)})
+                   .value()
+                   .value;
     };
     if (in.has("tensors")) {
         for (const Json& tensor : in.at("tensors")) {
@@ -102,7 +104,9 @@ void run_slots(const StrictObject& in, const Json& expected, Report& report) {
                                               in.get<u64>("slots_per_block"));
     compare(expected, report, [&](const std::string& key) -> Value {
         if (key == "error") return slots ? Json(nullptr) : expected.at("error");
-        return key == "slots_per_chunk" && slots ? Value{*slots} : key == "slots_per_chunk" ? Value{nullptr} : std::nullopt;
+        return key == "slots_per_chunk" && slots ? Value{*slots}
+               : key == "slots_per_chunk"        ? Value{nullptr}
+                                                 : std::nullopt;
     });
 }
 
@@ -162,10 +166,16 @@ void run_budget(const StrictObject& in, const Json& expected, Report& report) {
     const double budget = rule == "of_free" ? (capacity - other) * fraction : capacity * fraction - other;
     const double each = in.get<double>("bytes_per_token", 1);
     compare(expected, report, [&](const std::string& key) -> Value {
-        if (key == "error") return budget <= 0 ? Json("no KV budget") : each <= 0 ? Json("kv_size_per_token_bytes") : Json(nullptr);
-        if (budget <= 0) return Json("no KV budget");
-        if (key == "budget_bytes") return static_cast<u64>(budget);
-        if (key == "tokens" || key == "max_tokens" || key == "budget_tokens") return static_cast<u64>(budget / each);
+        if (key == "error")
+            return budget <= 0 ? Json("no KV budget")
+                   : each <= 0 ? Json("kv_size_per_token_bytes")
+                               : Json(nullptr);
+        if (budget <= 0)
+            return Json("no KV budget");
+        if (key == "budget_bytes")
+            return static_cast<u64>(budget);
+        if (key == "tokens" || key == "max_tokens" || key == "budget_tokens")
+            return static_cast<u64>(budget / each);
         return std::nullopt;
     });
 }
@@ -177,9 +187,11 @@ void run_tier(const StrictObject& in, const Json& expected, Report& report) {
             throw std::runtime_error("at most 32 groups");
         }
     }
-    const TierCapacity held = tier_capacity(in.get<u64>("slots"), caps, in.get<u64>("tokens_per_chunk"),
-                                            in.get<u64>("max_model_len"),
-                                            in.get<bool>("row_per_key", false) ? RowUse::whole_row : RowUse::chunk).value();
+    const TierCapacity held =
+        tier_capacity(in.get<u64>("slots"), caps, in.get<u64>("tokens_per_chunk"),
+                      in.get<u64>("max_model_len"),
+                      in.get<bool>("row_per_key", false) ? RowUse::whole_row : RowUse::chunk)
+            .value();
     compare(expected, report, [&](const std::string& key) -> Value {
         if (key == "chunks_per_request") return held.chunks;
         if (key == "capacity_tokens") return held.tokens;
@@ -262,7 +274,8 @@ void run_key(const std::string& kind, const StrictObject& in, const Json& expect
         });
     }
     if (kind == "block_hash_bytes") {
-        const u64 bytes = dynamo_block_hash_bytes(in.get<u64>("block_tokens"), in.get<bool>("mm_run_overlaps_block", false));
+        const u64 bytes = dynamo_block_hash_bytes(in.get<u64>("block_tokens"),
+                                                  in.get<bool>("mm_run_overlaps_block", false));
         return compare(expected, report, [&](const std::string& key) -> Value {
             return key == "hash_input_bytes" ? Value{bytes} : std::nullopt;
         });
@@ -278,7 +291,8 @@ ElementFormat format_in(const std::string& text, u32& row_bytes) {
     unsigned bytes = 0;
     unsigned values = 0;
     const std::size_t open = text.find('(');
-    if (open != std::string::npos && std::sscanf(text.c_str() + open, "(%u bytes per %u values)", &bytes, &values) == 2) {
+    if (open != std::string::npos &&
+        std::sscanf(text.c_str() + open, "(%u bytes per %u values)", &bytes, &values) == 2) {
         return {.elems = values, .bytes = bytes};
     }
     if (open != std::string::npos && std::sscanf(text.c_str() + open, "(%u bytes a token a layer)", &bytes) == 1) {

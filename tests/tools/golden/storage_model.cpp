@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whole models in the words of sizing projects. Each tool's own omissions are its own: what it does not store (scales of
-// packed rows, the overlap of compressors) is not stored here either.
+// Whole models in the words of sizing projects. Each tool's own omissions are its own: what it does not store (scales
+// of packed rows, the overlap of compressors) is not stored here either.
 #include "storage.hpp"
 
 #include <algorithm>
@@ -58,7 +58,9 @@ struct Builder {
 
     u32 number(const char* name, u32 otherwise = 0) const { return in.get<u32>(name, otherwise); }
     u32 either(const char* name, const char* other) const { return number(name, number(other)); }
-    ElementFormat format(const char* name, u32 otherwise) const { return {.elems = 1, .bytes = number(name, otherwise)}; }
+    ElementFormat format(const char* name, u32 otherwise) const {
+        return {.elems = 1, .bytes = number(name, otherwise)};
+    }
     template <class Policy>
     void add(u64 count, const Policy& policy) {
         for (u64 i = 0; i < count; ++i) {
@@ -117,7 +119,8 @@ void add_latent(Builder& b, u64 layers) {
         LayerForms all;
         LayerForms forms() const { return all; }
     };
-    b.add(layers, Forms{index == 0 ? forms_of(kept) : forms_of(IndexKeys{.dim = index, .format = key}.forms()[0], kept)});
+    b.add(layers, Forms{index == 0 ? forms_of(kept)
+                                   : forms_of(IndexKeys{.dim = index, .format = key}.forms()[0], kept)});
 }
 
 void add_states(Builder& b, u32 state_bytes) {
@@ -192,7 +195,8 @@ StoredModel stored_model(const StrictObject& in, u32 state_bytes) {
     return b.model;
 }
 
-void compare(const Json& expected, Report& report, const std::function<std::optional<Json>(const std::string&)>& value) {
+void compare(const Json& expected, Report& report,
+             const std::function<std::optional<Json>(const std::string&)>& value) {
     if (expected.empty()) {
         throw std::runtime_error("something expected");
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What does one line of a trace file say? A scanner for the flat objects that trace files consist of; whatever it does not
-// recognise (escapes, nesting, duplicate keys, numbers out of range) goes to the JSON loader, which decides and explains.
-// Formats: Mooncake and Alibaba Bailian (timestamp, input_length, hash_ids), LMCache lookup-hash events (timestamp,
-// seq_len, chunk_size, chunk_hashes).
+// What does one line of a trace file say? A scanner for the flat objects that trace files consist of; whatever it
+// does not recognise (escapes, nesting, duplicate keys, numbers out of range) goes to the JSON loader, which decides
+// and explains. Formats: Mooncake and Alibaba Bailian (timestamp, input_length, hash_ids), LMCache lookup-hash events
+// (timestamp, seq_len, chunk_size, chunk_hashes).
 #pragma once
 
 #include <charconv>
@@ -193,7 +193,9 @@ inline std::optional<Problem> read_trace_line(std::string_view text, TraceLine& 
         return wrong("", root, "an object a line");
     }
     const bool lmcache = root["chunk_hashes"].present();
-    line.format = lmcache ? TraceFormat::lmcache : root["chat_id"].present() ? TraceFormat::bailian : TraceFormat::mooncake;
+    line.format = lmcache                     ? TraceFormat::lmcache
+                  : root["chat_id"].present() ? TraceFormat::bailian
+                                              : TraceFormat::mooncake;
     const JsonValue at = root["timestamp"];
     const JsonValue tokens = root[lmcache ? "seq_len" : "input_length"];
     if (!at.is_number() && at.present()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What does a store save of a request, and what does it refresh? Pages always; snapshots and window tails where a policy
-// says. Names of policies stand on every curve, since dense saving buys a higher ceiling with several times the bytes.
+// What does a store save of a request, and what does it refresh? Pages always; snapshots and window tails where a
+// policy says. Names of policies stand on every curve, since dense saving buys a higher ceiling with several times
+// the bytes.
 #pragma once
 
 #include <kvcap/store/copies.hpp>
@@ -8,11 +9,11 @@
 
 namespace kvcap::inline v1 {
 
-/// junction: how far the prompt was ever seen before. end: its last block border. every: each boundary that is a multiple
-/// of it and lies beyond the junction (0: none). window_blocks: window groups save every block beyond the junction, not
-/// only the tails of saved boundaries.
-/// engine_like: the junction is what is present now instead of ever, boundaries count from the hit, and what was hit is
-/// refreshed. Then the touches depend on the capacity: no stack, only replays, and hits may fall as capacity grows.
+/// junction: how far the prompt was ever seen before. end: its last block border. every: each boundary that is a
+/// multiple of it and lies beyond the junction (0: none). window_blocks: window groups save every block beyond the
+/// junction, not only the tails of saved boundaries. engine_like: the junction is what is present now instead of
+/// ever, boundaries count from the hit, and what was hit is refreshed. Then the touches depend on the capacity: no
+/// stack, only replays, and hits may fall as capacity grows.
 struct SavePolicy {
     bool junction = true;
     bool end = true;

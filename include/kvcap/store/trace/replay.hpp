@@ -30,12 +30,18 @@ struct ReplayResult {
 
 class Replay {
 public:
-    Replay(StoredSizes sizes, SavePolicy policy, StoreBudget budget, u64 block_tokens, u32 distinct, HitRule rule = {},
-           TouchOrder order = TouchOrder::deepest_first)
-        : sizes_{std::move(sizes)}, policy_{policy}, block_tokens_{block_tokens}, rule_{rule}, order_{order},
+    Replay(StoredSizes sizes, SavePolicy policy, StoreBudget budget, u64 block_tokens, u32 distinct,
+           HitRule rule = {}, TouchOrder order = TouchOrder::deepest_first)
+        : sizes_{std::move(sizes)},
+          policy_{policy},
+          block_tokens_{block_tokens},
+          rule_{rule},
+          order_{order},
           snapshot_kind_{static_cast<u32>(sizes_.tails.size() + 1)},
-          shift_{static_cast<u32>(std::bit_width(sizes_.tails.size() + (sizes_.snapshot != 0 ? 1u : 0u)))}, first_end_{distinct << shift_},
-          links_(first_end_ + u64{2}), seen_(distinct) {
+          shift_{static_cast<u32>(std::bit_width(sizes_.tails.size() + (sizes_.snapshot != 0 ? 1u : 0u)))},
+          first_end_{distinct << shift_},
+          links_(first_end_ + u64{2}),
+          seen_(distinct) {
         bytes_.push_back(sizes_.page);
         for (const TailClass& tail : sizes_.tails) {
             bytes_.push_back(tail.bytes);

@@ -32,8 +32,8 @@ struct Trace {
     }
 };
 
-/// tail: whether a part of a block at the end of a prompt is stored. recompute_last: the last token of a prompt is always
-/// computed, since its output is wanted.
+/// tail: whether a part of a block at the end of a prompt is stored. recompute_last: the last token of a prompt is
+/// always computed, since its output is wanted.
 struct HitRule {
     TailRule tail = TailRule::floor;
     bool recompute_last = true;

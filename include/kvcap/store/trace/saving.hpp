@@ -31,8 +31,8 @@ struct SavePoints {
     }
 };
 
-/// Calls touch(kind, depth) from the deepest block to the root: at each depth the snapshot (kind = number of tail groups)
-/// before the tails.
+/// Calls touch(kind, depth) from the deepest block to the root: at each depth the snapshot (kind = number of tail
+/// groups) before the tails.
 void each_saved(const SavePolicy& policy, const StoredSizes& sizes, const SavePoints& points, auto&& touch) {
     const u32 tails = static_cast<u32>(sizes.tails.size());
     u64 most_need = 1;
