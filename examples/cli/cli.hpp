@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What every verb shares: the session (where output goes, in which form, with which exit code), groups of options, and
-// how a MODEL argument becomes a model. A verb is one .cpp with `void add_<verb>(CLI::App&, Session&)`, listed in
-// main.cpp. Data goes to stdout, everything else to stderr.
+// What every verb shares: the session (where output goes, in which form, with which exit code), groups of
+// options, and how a MODEL argument becomes a model. A verb is one .cpp with `void add_<verb>(CLI::App&,
+// Session&)`, listed in main.cpp. Data goes to stdout, everything else to stderr.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -128,9 +128,14 @@ struct Model {
     ReadModel read;        ///< `spec` as the file gives it, before formats
     ModelSpec spec;        ///< with the stored formats
     std::vector<Note> notes;
+    std::string argument;  ///< MODEL as it was given
 };
 
-/// File, folder, spec line, card name, Hugging Face id, local cache, or "-": in this order. Stops when none fits.
+/// Arguments with llama.cpp's flags of several letters behind one dash written out (-np, -ctk ...).
+std::vector<std::string> spelled_out(std::vector<std::string> arguments);
+
+/// File, folder, spec line, card name, Hugging Face id, local cache, or "-": in this order. Stops when none
+/// fits.
 Model load(const ModelOptions& options);
 
 /// "32k" = 32,768 (k = K = 1,024; m = M = 1,048,576). `flag` is named when the text is no number.

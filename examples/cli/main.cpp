@@ -32,8 +32,8 @@ constexpr Verb verbs[] = {
 constexpr const char* first_steps =
     "kvcap says how many bytes a KV cache takes, exactly. Try:\n"
     "\n"
-    "  kvcap size deepseek-v3 --tokens 32k --tp 8    bytes held on each rank, and why\n"
-    "  kvcap show '8*gqa(8,128) + 40*window(1024, gqa(8,128))'    any model in one line\n"
+    "  kvcap size deepseek-v3 --tokens 32k --tp 8    bytes held on each rank\n"
+    "  kvcap show '48*window(1024, gqa(8,128))'      any model in one line\n"
     "  kvcap models qwen                             models it knows by name\n"
     "\n"
     "kvcap --help lists every verb; kvcap VERB --help shows one with an example.\n";
@@ -88,15 +88,18 @@ int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<
             break;
         }
     }
-    const bool verb_known = app.get_subcommands([&](const CLI::App* verb) { return verb->get_name() == asked; }).size();
-    std::fprintf(stderr, "kvcap: %s\nTry: kvcap %s--help\n", text.c_str(), verb_known ? (asked + " ").c_str() : "");
+    const bool verb_known =
+        app.get_subcommands([&](const CLI::App* verb) { return verb->get_name() == asked; }).size();
+    std::fprintf(stderr, "kvcap: %s\nTry: kvcap %s--help\n", text.c_str(),
+                 verb_known ? (asked + " ").c_str() : "");
     return static_cast<int>(Exit::usage);
 }
 
-int run(std::vector<std::string> arguments) {
+int run(std::vector<std::string> given) {
+    const std::vector<std::string> arguments = spelled_out(std::move(given));
     Session session;
     CLI::App app{"Exact KV-cache memory of language models: bytes held, capacity, prefix reuse.", "kvcap"};
-    app.set_version_flag("--version", "kvcap " KVCAP_CLI_VERSION);
+    app.set_version_flag("--version", "kvcap " KVCAP_CLI_VERSION, "The version");
     app.require_subcommand(1);
     app.get_formatter()->column_width(38);
     app.footer("Example:\n  kvcap size deepseek-v3 --tokens 32k --tp 8\n\n"

@@ -31,7 +31,8 @@ CardSource card_source() {
     CardSource source;
     source.find = [](std::string_view name) -> std::optional<CardSource::Card> {
         if (const Card* card = find_card(name)) {
-            return CardSource::Card{std::string{card->text}, std::string{card->hf_id.empty() ? card->name : card->hf_id}};
+            return CardSource::Card{std::string{card->text},
+                                    std::string{card->hf_id.empty() ? card->name : card->hf_id}};
         }
         return std::nullopt;
     };
@@ -72,7 +73,7 @@ std::string kv_format_of(const ModelSpec& model) {
 }  // namespace
 
 void ModelOptions::add_to(CLI::App& verb) {
-    verb.add_option("MODEL,-m,--model", model, "Name, HF id, config.json, folder, spec line, -")
+    verb.add_option("MODEL,-m,--model", model, "Name, HF id, file, folder, spec line, -")
         ->required()->type_name("");
 }
 
@@ -92,12 +93,13 @@ Model load(const ModelOptions& options) {
         stop(*read.error);
     }
     const Diagnosed<ModelSpec> stored = kvcap::stored_as(
-        read->spec, {.kv = options.kv_cache_dtype, .state = options.state_dtype, .index = options.index_dtype});
+        read->spec,
+        {.kv = options.kv_cache_dtype, .state = options.state_dtype, .index = options.index_dtype});
     if (!stored) {
         stop(Exit::usage, stored.error->text());
     }
     Model model{.label = label_for(read->name, options.model), .dtype = options.kv_cache_dtype, .read = *read,
-                .spec = *stored, .notes = std::move(read.notes)};
+                .spec = *stored, .notes = std::move(read.notes), .argument = options.model};
     model.notes.insert(model.notes.end(), stored.notes.begin(), stored.notes.end());
     if (model.dtype == "auto") {
         model.dtype = kv_format_of(model.spec);
