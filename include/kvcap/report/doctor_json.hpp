@@ -53,7 +53,7 @@ inline void put(Json& json, std::string_view key, const logs::Datum& datum) {
         case logs::Datum::Kind::record: json.object(key, Layout::flat); break;
     }
     for (const logs::Field& field : datum.items) {
-        put(json, field.name, field.value);
+        put(json, datum.kind == logs::Datum::Kind::record && field.name.empty() ? "unnamed" : field.name, field.value);
     }
     json.end();
 }

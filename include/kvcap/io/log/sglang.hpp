@@ -67,7 +67,7 @@ inline void read_pool(Start& start, const Hit& hit, const Words&) {
     start.failures.clear();
     put_found(start, hit, "dtype: {w}", "kv_dtype");
     Facts pool;
-    pool.put("rank", words(hit.origin.ranks.name()));
+    pool.put("rank", words(hit.origin.ranks.any() ? hit.origin.ranks.name() : "unnamed"));
     pool.put("order", integer(std::max(hit.origin.ranks.tp, 0)));
     const auto take = [&](std::string_view pattern, std::string_view key) {
         if (const auto found = seek(hit.first_line(), pattern)) {

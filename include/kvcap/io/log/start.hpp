@@ -174,7 +174,7 @@ inline void settle_ranks(Start& start, std::string_view name, std::string_view b
         Datum all = in_order ? list() : record();
         for (const Ranked& one : start.ranked) {
             if (one.name == name) {
-                all.items.push_back({in_order ? std::string{} : one.rank, one.value});
+                all.items.push_back({in_order ? std::string{} : one.rank.empty() ? "unnamed" : one.rank, one.value});
             }
         }
         start.facts.put(by_name, std::move(all));
