@@ -4,6 +4,7 @@
 #include <kvcap/core.hpp>
 #include <kvcap/reuse.hpp>
 #include <kvcap/reuse/fleet.hpp>
+#include <kvcap/reuse/model_rules.hpp>
 #include <kvcap/reuse/probe.hpp>
 #include <kvcap/reuse/repair.hpp>
 #include <kvcap/reuse/snapshot_tree.hpp>
@@ -153,5 +154,27 @@ static_assert(one_snapshot() == 50);  // at 100: 5 reuses recompute 10 each; at 
 
 static_assert(noexcept(reusable(hybrid, 3, ask)) && noexcept(explain(hybrid, 3, ask)) &&
               noexcept(repair(hybrid, 3, ask, Prices<>{.bytes = bytes})));
+
+}  // namespace
+
+namespace {
+
+// A model's groups: one for each rule, whatever the number of forms; bytes of a page over all their caches.
+constexpr auto gemma_like = compose(repeat(2, Gqa{8, 128}), repeat(10, Windowed{Gqa{8, 128}, 1024_tok}), repeat(1, Mla{512, 64}),
+                                    repeat(3, Mamba2{.heads = 4, .head_dim = 8, .state_dim = 16, .groups = 1, .kernel = 4}))
+                                .value();
+constexpr ModelRules rules = rules_of(gemma_like, {.page = 16, .snapshot = 64}).value();
+static_assert(rules.size() == 3);
+static_assert(rules[0].rule.needs == Needs::everything && rules[0].caches == 3);
+static_assert(rules[0].bytes == 16 * (2 * 4096 + 1152));
+static_assert(rules[1].rule == Rule{.needs = Needs::window, .page = 16, .reach = 1023} && rules[1].caches == 10);
+static_assert(rules[2].rule == Rule{.needs = Needs::snapshot, .page = 64} && rules[2].caches == 3);
+static_assert(rules_of(gemma_like, {.page = 0}).error().code == Errc::zero_dimension);
+
+// Presence that ends long before the limit costs nothing.
+constexpr u64 short_words = words("111");
+constexpr Group<> short_window{{.needs = Needs::window, .page = 16, .reach = 32}, {&short_words, 3}};
+static_assert(reusable(&short_window, 1, ask_for(u64{1} << 50, 16)) == 48);
+static_assert(reusable(&short_window, 1, ask_for(u64{1} << 50, 8)) == 48);
 
 }  // namespace

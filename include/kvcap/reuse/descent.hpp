@@ -19,21 +19,10 @@ struct Without {
 
 inline constexpr u32 patience = 2;
 
-/// The floor of one group where boundaries are page numbers.
+/// The floor of a snapshot or chunk group where boundaries are page numbers.
 template <PageSource S>
 constexpr u64 page_floor(const Group<S>& group, u64 at) noexcept {
     const Rule& rule = group.rule;
-    if (rule.needs == Needs::window) {
-        const u64 need = pages_over(rule.reach, rule.page);
-        while (at > 0) {
-            const u64 hole = last_missing(group.pages, at > need ? at - need : 0, at);
-            if (hole == no_page) {
-                break;
-            }
-            at = hole;
-        }
-        return at;
-    }
     if (rule.needs == Needs::snapshot) {
         const u64 found = last_held(group.pages, 0, at);
         return found == no_page ? 0 : found + 1;
@@ -45,7 +34,7 @@ constexpr u64 page_floor(const Group<S>& group, u64 at) noexcept {
     return at;
 }
 
-/// One step down of a window group: below its last hole, where it may break again.
+/// The floor, or for a window one step towards it: below its last hole, where it may break again.
 template <PageSource S>
 constexpr u64 page_step(const Group<S>& group, u64 at) noexcept {
     const Rule& rule = group.rule;
@@ -102,6 +91,9 @@ constexpr u64 common_page_floor(const Group<S>* groups, u32 count, u64 at, Witho
         if (rule.needs == Needs::everything) {
             at = first_missing(groups[g].pages, 0, at);
             continue;
+        }
+        if (rule.needs == Needs::window && rule.reach != 0) {
+            at = smaller(at, groups[g].pages.count);
         }
         if (rule.needs == Needs::whole || rule.sinks != 0) {
             at = pages_below(bound(groups[g], at * rule.page, {.unit = rule.page}), rule.page);

@@ -56,7 +56,7 @@ constexpr u64 window_floor(const Group<S>& group, u64 at, const Grid& grid) noex
         if (hole == no_page) {
             break;
         }
-        at = grid.down(hole * rule.page);
+        at = grid.down(smaller(hole, group.pages.count) * rule.page);
     }
     return at;
 }
