@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer target of the config reader: any bytes give a model or a problem with words, never both, and every model that
-// is accepted can be summed. Run: fuzz-config -max_total_time=600 corpus/config
+// libFuzzer target of the config reader: any bytes give a model or a problem with words, never both, and
+// every model that is accepted can be summed. Run: fuzz-config -max_total_time=600 corpus/config
 #include <cstdint>
 #include <kvcap/fold.hpp>
 #include <kvcap/io/hf.hpp>

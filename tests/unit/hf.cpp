@@ -46,7 +46,8 @@ TEST_CASE("an unknown architecture is refused with the nearest known ones", "[hf
     CHECK(problem.found == "\"lama\"");
     CHECK(problem.hint.find("nearest: llama") == 0);
     CHECK(refused(R"({"num_hidden_layers": 2})").trouble == Trouble::unknown);
-    CHECK(refused(R"({"model_type": "whatever_vl", "text_config": {"model_type": "whatever"}})").where == "/text_config/model_type");
+    CHECK(refused(R"({"model_type": "whatever_vl", "text_config": {"model_type": "whatever"}})").where ==
+          "/text_config/model_type");
 }
 
 TEST_CASE("what is not an object of a model is refused", "[hf]") {
@@ -59,7 +60,8 @@ TEST_CASE("what is not an object of a model is refused", "[hf]") {
 
 TEST_CASE("impossible numbers are refused with pointer, value and what was wanted", "[hf]") {
     const auto with = [](const char* key, const char* value) {
-        return std::string{R"({"model_type": "llava", "text_config": {"model_type": "llama", ")"} + key + "\": " + value + "}}";
+        return std::string{R"({"model_type": "llava", "text_config": {"model_type": "llama", ")"} + key +
+               "\": " + value + "}}";
     };
     const Problem negative = refused(with("num_hidden_layers", "-3"));
     CHECK(negative.trouble == Trouble::invalid);
@@ -75,13 +77,15 @@ TEST_CASE("impossible numbers are refused with pointer, value and what was wante
     CHECK(refused(with("num_key_value_heads", "5")).found == "5 key heads for 32 query heads");
     CHECK(refused(with("hidden_size", "4097")).found == "4097 / 32");
     CHECK(refused(with("num_hidden_layers", "600")).found == "layer 512 as cache 513");
-    CHECK(refused(with("num_hidden_layers", "2, \"layer_types\": [\"full_attention\"]")).found == "a list of 1");
+    CHECK(refused(with("num_hidden_layers", "2, \"layer_types\": [\"full_attention\"]")).found ==
+          "a list of 1");
     CHECK(read(with("layer_types", "[\"full_attention\"]")).spec.layers == 1);
     CHECK(read(with("num_key_value_heads", "8.0")).spec.forms[0].streams[0].heads == 8);
 }
 
 TEST_CASE("a missing key without a known default is refused, with one it is assumed and noted", "[hf]") {
-    const Problem missing = refused(R"({"model_type": "internlm2", "hidden_size": 64, "num_attention_heads": 4})");
+    const Problem missing =
+        refused(R"({"model_type": "internlm2", "hidden_size": 64, "num_attention_heads": 4})");
     CHECK(missing.where == "/num_hidden_layers");
     CHECK(missing.found == "nothing");
     CHECK(missing.hint == "no default is known for model_type internlm2");
@@ -98,21 +102,31 @@ TEST_CASE("null is not absent", "[hf]") {
     CHECK(window_of(read(R"({"model_type": "mistral", "sliding_window": null})")) == 0);
     CHECK(window_of(read(R"({"model_type": "mistral", "sliding_window": 1024})")) == 1024);
     CHECK(read(R"({"model_type": "mistral"})").spec.forms[0].streams[0].heads == 8);
-    CHECK(read(R"({"model_type": "mistral", "num_key_value_heads": null})").spec.forms[0].streams[0].heads == 32);
+    CHECK(read(R"({"model_type": "mistral", "num_key_value_heads": null})").spec.forms[0].streams[0].heads ==
+          32);
     CHECK(read(R"({"model_type": "qwen3"})").spec.forms[0].streams[0].width == 128);
-    CHECK(read(R"({"model_type": "qwen3", "hidden_size": 2048, "head_dim": null})").spec.forms[0].streams[0].width == 64);
+    CHECK(read(R"({"model_type": "qwen3", "hidden_size": 2048, "head_dim": null})")
+              .spec.forms[0]
+              .streams[0]
+              .width == 64);
     CHECK(refused(R"({"model_type": "qwen2", "use_sliding_window": "yes"})").where == "/use_sliding_window");
 }
 
 TEST_CASE("the decoder is found where each wrapper keeps it", "[hf]") {
-    const ReadModel inner = read(R"({"model_type": "kimi_k25", "text_config": {"model_type": "kimi_k2", "num_hidden_layers": 2},
+    const ReadModel inner =
+        read(R"({"model_type": "kimi_k25", "text_config": {"model_type": "kimi_k2", "num_hidden_layers": 2},
                                      "vision_config": {"num_hidden_layers": 27}})");
     CHECK(inner.architecture == "kimi_k2");
     CHECK(inner.outer_type == "kimi_k25");
     CHECK(inner.spec.layers == 2);
-    CHECK(read(R"({"model_type": "internvl_chat", "llm_config": {"model_type": "qwen2", "num_hidden_layers": 3}})").spec.layers == 3);
-    CHECK(read(R"({"model_type": "deepseek_vl_v2", "language_config": {"num_hidden_layers": 4}})").architecture == "deepseek_v2");
-    const char* omni = R"({"model_type": "qwen2_5_omni", "thinker_config": {"text_config": {"num_hidden_layers": 5}},
+    CHECK(
+        read(
+            R"({"model_type": "internvl_chat", "llm_config": {"model_type": "qwen2", "num_hidden_layers": 3}})")
+            .spec.layers == 3);
+    CHECK(read(R"({"model_type": "deepseek_vl_v2", "language_config": {"num_hidden_layers": 4}})")
+              .architecture == "deepseek_v2");
+    const char* omni =
+        R"({"model_type": "qwen2_5_omni", "thinker_config": {"text_config": {"num_hidden_layers": 5}},
                            "talker_config": {"num_hidden_layers": 9}})";
     CHECK(read(omni).spec.layers == 5);
     CHECK(note_at(omni, "/talker_config") == "a second decoder with a cache of its own, not counted here");
@@ -125,36 +139,49 @@ TEST_CASE("an explicit list of layers beats every rule, and may be longer than t
     CHECK(window_of(read(longer), 0) == 0);
     CHECK(window_of(read(longer), 1) == 8);
     CHECK(note_at(longer, "/layer_types") == "cut to the first 2 of 3 entries (the others are draft layers)");
-    const Problem unknown = refused(R"({"model_type": "llama", "num_hidden_layers": 1, "layer_types": ["wavelet"]})");
+    const Problem unknown =
+        refused(R"({"model_type": "llama", "num_hidden_layers": 1, "layer_types": ["wavelet"]})");
     CHECK(unknown.trouble == Trouble::unknown);
     CHECK(unknown.where == "/layer_types/0");
-    CHECK(refused(R"({"model_type": "llama", "num_hidden_layers": 1, "layer_types": ["mamba"]})").trouble == Trouble::invalid);
-    CHECK(refused(R"({"model_type": "qwen3_next", "num_hidden_layers": 1, "layer_types": ["sliding_attention"]})").where ==
-          "/layer_types/0");
+    CHECK(refused(R"({"model_type": "llama", "num_hidden_layers": 1, "layer_types": ["mamba"]})").trouble ==
+          Trouble::invalid);
+    CHECK(refused(
+              R"({"model_type": "qwen3_next", "num_hidden_layers": 1, "layer_types": ["sliding_attention"]})")
+              .where == "/layer_types/0");
 }
 
 TEST_CASE("hints for the cache's precision are hints", "[hf]") {
-    CHECK(read(R"({"model_type": "llama", "quantization_config": {"kv_cache_scheme": "FP8"}})").kv_dtype_hint == "fp8");
-    CHECK(read(R"({"model_type": "llama", "quantization_config": {"kv_cache_scheme": {"num_bits": 8, "type": "float"}}})").kv_dtype_hint ==
-          "fp8");
-    CHECK(read(R"({"model_type": "llama", "quantization_config": {"kv_cache_scheme": null, "bits": 4}})").kv_dtype_hint.empty());
-    const ReadModel quantised = read(R"({"model_type": "llama", "quantization_config": {"quant_method": "fp8"}})");
+    CHECK(
+        read(R"({"model_type": "llama", "quantization_config": {"kv_cache_scheme": "FP8"}})").kv_dtype_hint ==
+        "fp8");
+    CHECK(
+        read(
+            R"({"model_type": "llama", "quantization_config": {"kv_cache_scheme": {"num_bits": 8,
+                "type": "float"}}})")
+            .kv_dtype_hint == "fp8");
+    CHECK(read(R"({"model_type": "llama", "quantization_config": {"kv_cache_scheme": null, "bits": 4}})")
+              .kv_dtype_hint.empty());
+    const ReadModel quantised =
+        read(R"({"model_type": "llama", "quantization_config": {"quant_method": "fp8"}})");
     CHECK(quantised.spec.forms[0].streams[0].format == bf16);
     CHECK(read(R"({"model_type": "llama", "torch_dtype": "float16"})").model_dtype == "float16");
 }
 
 TEST_CASE("draft heads are judged by their class", "[hf]") {
-    const ReadModel eagle = read(R"({"model_type": "mistral", "architectures": ["LlamaForCausalLMEagle3"], "num_hidden_layers": 1})");
+    const ReadModel eagle = read(
+        R"({"model_type": "mistral", "architectures": ["LlamaForCausalLMEagle3"], "num_hidden_layers": 1})");
     CHECK(eagle.is_draft);
     CHECK(window_of(eagle) == 0);
     CHECK_FALSE(read(R"({"model_type": "mistral", "architectures": ["MistralForCausalLM"]})").is_draft);
 }
 
 TEST_CASE("settings of single layers", "[hf]") {
-    const ReadModel own = read(R"({"model_type": "llama", "num_hidden_layers": 3, "num_attention_heads": 8, "hidden_size": 512,
+    const ReadModel own =
+        read(R"({"model_type": "llama", "num_hidden_layers": 3, "num_attention_heads": 8, "hidden_size": 512,
                                    "per_layer_config": {"1": {"head_dim": 128, "num_key_value_heads": 2}}})");
     CHECK(own.spec.forms.size() == 2);
     CHECK(own.spec.form_of(own.spec.caches[1]).streams[0].width == 128);
     CHECK(own.spec.form_of(own.spec.caches[1]).streams[1].heads == 2);
-    CHECK(refused(R"({"model_type": "deepseek_v3", "per_layer_config": {"0": {"head_dim": 1}}})").where == "/per_layer_config/0/");
+    CHECK(refused(R"({"model_type": "deepseek_v3", "per_layer_config": {"0": {"head_dim": 1}}})").where ==
+          "/per_layer_config/0/");
 }

@@ -49,7 +49,9 @@ TEST_CASE("latents and index keys", "[hf]") {
     CHECK(bytes(model, 1) == 656);
     CHECK(bytes(stored(v32, {.index = "bf16"}), 0) == 256);
     CHECK(bytes(stored(v32, {.index = "mxfp4"}), 0) == 68);
-    const ModelSpec v4 = stored(R"({"model_type": "deepseek_v4", "num_hidden_layers": 1, "compress_ratios": [4]})", {.kv = "fp8_ds_mla"});
+    const ModelSpec v4 =
+        stored(R"({"model_type": "deepseek_v4", "num_hidden_layers": 1, "compress_ratios": [4]})",
+               {.kv = "fp8_ds_mla"});
     CHECK(bytes(v4, 0) == 584);
     CHECK(bytes(v4, 2) == 132);
     CHECK(bytes(v4, 3) == 2048 * 4);
@@ -71,6 +73,9 @@ TEST_CASE("unknown names and blocks that do not fit are refused", "[hf]") {
     CHECK(unknown.hint == "nearest: fp8_e4m3");
     CHECK(stored_as(model_of(llama), {.state = "q8_0"}).error->where == "--state-dtype");
     CHECK(stored_as(model_of(llama), {.index = "x"}).error->where == "--index-dtype");
-    const Problem block = *stored_as(model_of(R"({"model_type": "phi", "hidden_size": 2560, "num_attention_heads": 32})"), {.kv = "q8_0"}).error;
+    const Problem block =
+        *stored_as(model_of(R"({"model_type": "phi", "hidden_size": 2560, "num_attention_heads": 32})"),
+                   {.kv = "q8_0"})
+             .error;
     CHECK(block.found == "q8_0: layer 0: a row of 80 elements cannot be stored in blocks of 32");
 }

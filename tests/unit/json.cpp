@@ -21,8 +21,8 @@ std::string nested(int levels) {
 }  // namespace
 
 TEST_CASE("a tree answers look-ups, present or not", "[json]") {
-    const Diagnosed<JsonDocument> read =
-        load_json(R"({"a": 7, "b": {"c": [1, 2.5, -3, true, null, "x\"y"]}, "d": null, "e": 2.0, "f": 18446744073709551615})");
+    const Diagnosed<JsonDocument> read = load_json(
+        R"({"a": 7, "b": {"c": [1, 2.5, -3, true, null, "x\"y"]}, "d": null, "e": 2.0, "f": 18446744073709551615})");
     REQUIRE(read);
     const JsonValue root = root_of(*read);
     CHECK(root["a"].whole() == 7);
@@ -39,7 +39,8 @@ TEST_CASE("a tree answers look-ups, present or not", "[json]") {
 }
 
 TEST_CASE("bare NaN and Infinity become words, inside strings they stay", "[json]") {
-    const Diagnosed<JsonDocument> read = load_json(R"({"a": [0.0, Infinity], "b": NaN, "c": -Infinity, "d": "NaN"})");
+    const Diagnosed<JsonDocument> read =
+        load_json(R"({"a": [0.0, Infinity], "b": NaN, "c": -Infinity, "d": "NaN"})");
     REQUIRE(read);
     CHECK(root_of(*read)["a"].size() == 2);
     CHECK(root_of(*read)["b"].text() == "NaN");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A MODEL argument: file, folder, spec line, shape spec, card, local Hugging Face cache; and what is refused how.
+// A MODEL argument: file, folder, spec line, shape spec, card, local Hugging Face cache; and what is refused
+// how.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <kvcap/io/locate.hpp>
@@ -16,7 +17,11 @@ constexpr const char* llama = R"({"model_type": "llama", "num_hidden_layers": 2,
 /// A folder of its own, removed at the end.
 class Folder {
 public:
-    Folder() : at_{fs::temp_directory_path() / ("kvcap-locate-" + std::to_string(::getpid()) + "-" + std::to_string(++count_))} { fs::create_directories(at_); }
+    Folder()
+        : at_{fs::temp_directory_path() /
+              ("kvcap-locate-" + std::to_string(::getpid()) + "-" + std::to_string(++count_))} {
+        fs::create_directories(at_);
+    }
     ~Folder() { fs::remove_all(at_); }
     Folder(const Folder&) = delete;
     Folder& operator=(const Folder&) = delete;
@@ -63,7 +68,8 @@ TEST_CASE("files and folders", "[locate]") {
 TEST_CASE("a hint beside the config is read from hf_quant_config.json", "[locate]") {
     const Folder folder;
     folder.write("config.json", llama);
-    folder.write("hf_quant_config.json", R"({"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}})");
+    folder.write("hf_quant_config.json",
+                 R"({"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}})");
     const auto read = read_model(folder.path().string());
     REQUIRE(read);
     CHECK(read->kv_dtype_hint == "fp8");
@@ -73,11 +79,13 @@ TEST_CASE("a hint beside the config is read from hf_quant_config.json", "[locate
 TEST_CASE("spec lines, shape specs and text from a pipe", "[locate]") {
     CHECK(per_token(read_model("61*mla(512,64)")) == 70'272);
     CHECK(per_token(read_model("(2,1024,16,8,128):float16:32")) == 131'072);
-    CHECK(per_token(read_model_text("(1,1024,16,1,576):bfloat16:4;(2,1024,16,8,128):uint8:2\n")) == 4 * 1152 + 2 * 2048);
+    CHECK(per_token(read_model_text("(1,1024,16,1,576):bfloat16:4;(2,1024,16,8,128):uint8:2\n")) ==
+          4 * 1152 + 2 * 2048);
     CHECK(per_token(read_model_text(llama)) == 256);
     CHECK(read_model_text("").error->found == "an empty file");
     CHECK(read_shape_spec("(3,1024,16,8,128):float16:32").error->found == "3");
-    CHECK(read_shape_spec("(2,1024,16,8,128):float64:32").error->wanted == "float16, bfloat16, float32 or uint8");
+    CHECK(read_shape_spec("(2,1024,16,8,128):float64:32").error->wanted ==
+          "float16, bfloat16, float32 or uint8");
     CHECK(read_shape_spec("(2,1024,16,8,128):float16:0").error->found == "0");
     CHECK(read_shape_spec("(2,1024,16,8,128):float16:2;(2,512,16,8,128):float16:2").error->found == "NB 512");
     CHECK(read_shape_spec("(2,1024,16,8,128):float16:600").error->wanted == "at most 512");
@@ -95,15 +103,17 @@ TEST_CASE("cards by the caller's look-up, then nothing", "[locate]") {
     CHECK(read->name == "org/Tiny");
     const auto none = read_model("org/tinny", cards);
     REQUIRE(none.error);
-    CHECK(none.error->hint == "nearest cards: a-tiny-card; to fetch its file: hf download org/tinny config.json");
+    CHECK(none.error->hint ==
+          "nearest cards: a-tiny-card; to fetch its file: hf download org/tinny config.json");
 }
 
 TEST_CASE("the local Hugging Face cache: the ref's snapshot, any case, organisation optional", "[locate]") {
     const Folder folder;
     folder.write("models--Org--Tiny-1B/refs/main", "abc123\n");
     folder.write("models--Org--Tiny-1B/snapshots/abc123/config.json", llama);
-    folder.write("models--Org--Tiny-1B/snapshots/old/config.json",
-                 R"({"model_type": "llama", "num_hidden_layers": 1, "num_attention_heads": 4, "hidden_size": 64})");
+    folder.write(
+        "models--Org--Tiny-1B/snapshots/old/config.json",
+        R"({"model_type": "llama", "num_hidden_layers": 1, "num_attention_heads": 4, "hidden_size": 64})");
     const char* before = std::getenv("HF_HUB_CACHE");
     const std::string saved = before == nullptr ? "" : before;
     setenv("HF_HUB_CACHE", folder.path().c_str(), 1);

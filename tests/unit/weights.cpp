@@ -18,22 +18,29 @@ u64 parameters(const std::string& json) {
     return read->parameters;
 }
 
-std::string dense(const char* type, int layers, int width, int heads, int kv, int inner, int vocabulary, const char* more = "") {
-    return std::string{R"({"model_type": ")"} + type + R"(", "num_hidden_layers": )" + std::to_string(layers) +
-           R"(, "hidden_size": )" + std::to_string(width) + R"(, "num_attention_heads": )" + std::to_string(heads) +
-           R"(, "num_key_value_heads": )" + std::to_string(kv) + R"(, "intermediate_size": )" + std::to_string(inner) +
-           R"(, "vocab_size": )" + std::to_string(vocabulary) + more + "}";
+std::string dense(const char* type, int layers, int width, int heads, int kv, int inner, int vocabulary,
+                  const char* more = "") {
+    return std::string{R"({"model_type": ")"} + type + R"(", "num_hidden_layers": )" +
+           std::to_string(layers) + R"(, "hidden_size": )" + std::to_string(width) +
+           R"(, "num_attention_heads": )" + std::to_string(heads) + R"(, "num_key_value_heads": )" +
+           std::to_string(kv) + R"(, "intermediate_size": )" + std::to_string(inner) + R"(, "vocab_size": )" +
+           std::to_string(vocabulary) + more + "}";
 }
 
 const std::string llama3_8b = dense("llama", 32, 4096, 32, 8, 14336, 128256);
 
-constexpr const char* deepseek_v3 = R"({"model_type": "deepseek_v3", "num_hidden_layers": 61, "hidden_size": 7168,
+constexpr const char* deepseek_v3 =
+    R"({"model_type": "deepseek_v3", "num_hidden_layers": 61, "hidden_size": 7168,
     "num_attention_heads": 128, "intermediate_size": 18432, "moe_intermediate_size": 2048, "n_routed_experts": 256,
-    "n_shared_experts": 1, "first_k_dense_replace": 3, "kv_lora_rank": 512, "q_lora_rank": 1536, "qk_nope_head_dim": 128,
+    "n_shared_experts": 1, "first_k_dense_replace": 3, "kv_lora_rank": 512, "q_lora_rank": 1536,
+        "qk_nope_head_dim": 128,
     "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 129280})";
 
 u64 on_rank(const Weights& weights, u32 tp, u32 pp, u32 ep = 1, u32 stage = 0, bool attention_dp = false) {
-    return weights_on_rank(weights, {.sharding = {.tp = tp, .pp = pp}, .ep = ep, .attention_dp = attention_dp}, stage).value().value;
+    return weights_on_rank(weights,
+                           {.sharding = {.tp = tp, .pp = pp}, .ep = ep, .attention_dp = attention_dp}, stage)
+        .value()
+        .value;
 }
 
 }  // namespace
@@ -43,27 +50,32 @@ TEST_CASE("published totals: dense models", "[weights]") {
     CHECK(parameters(llama3_8b) == 8'030'261'248);                                         // Llama-3-8B
     CHECK(parameters(dense("llama", 80, 8192, 64, 8, 28672, 128256)) == 70'553'706'496);   // Llama-3-70B
     CHECK(parameters(dense("llama", 126, 16384, 128, 8, 53248, 128256)) == 405'853'388'800);
-    CHECK(parameters(dense("llama", 16, 2048, 32, 8, 8192, 128256, R"(, "head_dim": 64, "tie_word_embeddings": true)")) == 1'235'814'400);
+    CHECK(parameters(dense("llama", 16, 2048, 32, 8, 8192, 128256,
+                           R"(, "head_dim": 64, "tie_word_embeddings": true)")) == 1'235'814'400);
     CHECK(parameters(dense("mistral", 32, 4096, 32, 8, 14336, 32000)) == 7'241'732'096);
     CHECK(parameters(dense("qwen2", 28, 3584, 28, 4, 18944, 152064)) == 7'615'616'512);    // Qwen2-7B
     CHECK(parameters(dense("qwen2", 80, 8192, 64, 8, 29568, 152064)) == 72'706'203'648);   // Qwen2.5-72B
     CHECK(parameters(dense("qwen3", 36, 4096, 32, 8, 12288, 151936)) == 8'190'735'360);    // Qwen3-8B
     CHECK(parameters(dense("gemma2", 42, 3584, 16, 8, 14336, 256000)) == 9'241'705'984);   // Gemma-2-9B
-    CHECK(parameters(R"({"model_type": "gpt2", "n_layer": 12, "n_embd": 768, "n_head": 12, "n_positions": 1024,
+    CHECK(
+        parameters(R"({"model_type": "gpt2", "n_layer": 12, "n_embd": 768, "n_head": 12, "n_positions": 1024,
                          "vocab_size": 50257})") == 124'439'808);
 }
 
 TEST_CASE("published totals: experts and latents", "[weights]") {
-    CHECK(parameters(dense("mixtral", 32, 4096, 32, 8, 14336, 32000, R"(, "num_local_experts": 8)")) == 46'702'792'704);
+    CHECK(parameters(dense("mixtral", 32, 4096, 32, 8, 14336, 32000, R"(, "num_local_experts": 8)")) ==
+          46'702'792'704);
     CHECK(parameters(dense("qwen3_moe", 48, 2048, 32, 4, 6144, 151936,
-                           R"(, "head_dim": 128, "num_experts": 128, "moe_intermediate_size": 768)")) == 30'532'122'624);
-    CHECK(parameters(dense("gpt_oss", 24, 2880, 64, 8, 2880, 201088, R"(, "head_dim": 64, "num_local_experts": 32)")) ==
-          20'914'757'184);
+                           R"(, "head_dim": 128, "num_experts": 128, "moe_intermediate_size": 768)")) ==
+          30'532'122'624);
+    CHECK(parameters(dense("gpt_oss", 24, 2880, 64, 8, 2880, 201088,
+                           R"(, "head_dim": 64, "num_local_experts": 32)")) == 20'914'757'184);
     CHECK(parameters(deepseek_v3) == 671'026'419'200);
 }
 
 TEST_CASE("families without formulas and configs without a vocabulary are refused", "[weights]") {
-    CHECK(derived_weights(R"({"model_type": "rwkv6", "hidden_size": 64, "num_hidden_layers": 1})").error->trouble == Trouble::unknown);
+    CHECK(derived_weights(R"({"model_type": "rwkv6", "hidden_size": 64, "num_hidden_layers": 1})")
+              .error->trouble == Trouble::unknown);
     CHECK(derived_weights(R"({"model_type": "llama"})").error->where == "/intermediate_size");
     CHECK(derived_weights("").error->trouble == Trouble::unreadable);
 }
@@ -90,14 +102,17 @@ TEST_CASE("weights on a rank by the stated rule", "[weights]") {
 }
 
 TEST_CASE("a tied head lies on the first and on the last stage", "[weights]") {
-    const Weights tied = *derived_weights(dense("llama", 16, 2048, 32, 8, 8192, 128256, R"(, "tie_word_embeddings": true)")).value;
+    const Weights tied =
+        *derived_weights(dense("llama", 16, 2048, 32, 8, 8192, 128256, R"(, "tie_word_embeddings": true)"))
+             .value;
     CHECK(on_rank(tied, 1, 2, 1, 0) + on_rank(tied, 1, 2, 1, 1) == tied.bytes + u64{128256} * 2048 * 2);
 }
 
 TEST_CASE("exact sums from safetensors headers, the index alone, and a card", "[weights]") {
     const fs::path folder = fs::temp_directory_path() / ("kvcap-weights-" + std::to_string(::getpid()));
     fs::create_directories(folder);
-    const std::string config = dense("llama", 2, 8, 2, 1, 16, 10, R"(, "weights_bytes": {"BF16": 3000, "F8_E4M3": 1000})");
+    const std::string config =
+        dense("llama", 2, 8, 2, 1, 16, 10, R"(, "weights_bytes": {"BF16": 3000, "F8_E4M3": 1000})");
     const auto with = [&](const char* name, const std::string& header) {
         std::string size(8, '\0');
         size[0] = static_cast<char>(header.size() & 0xff);
@@ -124,8 +139,10 @@ TEST_CASE("exact sums from safetensors headers, the index alone, and a card", "[
 
     with("m-1.safetensors", R"({"__metadata__": {"format": "pt"},
         "model.layers.0.self_attn.k_proj.weight": {"dtype": "BF16", "shape": [4, 8], "data_offsets": [0, 64]},
-        "model.layers.1.mlp.experts.0.up_proj.weight": {"dtype": "F8_E4M3", "shape": [16, 8], "data_offsets": [64, 192]}})");
-    with("m-2.safetensors", R"({"lm_head.weight": {"dtype": "F32", "shape": [10, 8], "data_offsets": [0, 320]}})");
+        "model.layers.1.mlp.experts.0.up_proj.weight": {"dtype": "F8_E4M3", "shape": [16, 8],
+            "data_offsets": [64, 192]}})");
+    with("m-2.safetensors",
+         R"({"lm_head.weight": {"dtype": "F32", "shape": [10, 8], "data_offsets": [0, 320]}})");
     const Diagnosed<Weights> exact = weights_of(config, folder);
     REQUIRE(exact);
     CHECK(exact->source == WeightSource::safetensors);
@@ -137,7 +154,8 @@ TEST_CASE("exact sums from safetensors headers, the index alone, and a card", "[
     CHECK(on_rank(*exact, 2, 2, 1, 0) == 64);           // one key head: copied
     CHECK(on_rank(*exact, 2, 2, 1, 1) == 64 + 160);     // half the experts, half the head
 
-    with("m-2.safetensors", R"({"lm_head.weight": {"dtype": "F32", "shape": [10, 8], "data_offsets": [0, 321]}})");
+    with("m-2.safetensors",
+         R"({"lm_head.weight": {"dtype": "F32", "shape": [10, 8], "data_offsets": [0, 321]}})");
     CHECK(weights_of(config, folder).error->found == "a shape that does not fill its bytes");
     with("m-2.safetensors", R"({"lm_head.weight": {"dtype": "Q9", "shape": [10, 8]}})");
     CHECK(weights_of(config, folder).error->found == "\"Q9\"");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What do `--kv-cache-dtype`, `--state-dtype` and `--index-dtype` mean? Names of vLLM, SGLang, llama.cpp and plain types,
-// each a storage scheme applied to every cache it concerns. `auto` keeps what the model's reader chose: it never copies
-// how the weights are quantised.
+// What do `--kv-cache-dtype`, `--state-dtype` and `--index-dtype` mean? Names of vLLM, SGLang, llama.cpp and
+// plain types, each a storage scheme applied to every cache it concerns. `auto` keeps what the model's reader
+// chose: it never copies how the weights are quantised.
 #pragma once
 
 #include <kvcap/fold.hpp>
@@ -53,26 +53,46 @@ LayerForm one_byte_scales(const LayerForm& form) noexcept {
 
 inline constexpr std::string_view weights_hold_scales =
     "one byte an element; the scales of a per-tensor scheme are weights, not cache";
-inline constexpr std::string_view edges_plain = "vLLM keeps the first and last two layers of dense models unquantised";
+inline constexpr std::string_view edges_plain =
+    "vLLM keeps the first and last two layers of dense models unquantised";
 
 inline constexpr KvScheme kv_schemes[] = {
-    {"bf16", plain<bf16>}, {"bfloat16", plain<bf16>}, {"f16", plain<f16>}, {"fp16", plain<f16>},
-    {"float16", plain<f16>}, {"half", plain<f16>}, {"f32", plain<f32>}, {"fp32", plain<f32>}, {"float32", plain<f32>},
-    {"fp8", plain<fp8>, nullptr, weights_hold_scales}, {"fp8_e4m3", plain<fp8>, nullptr, weights_hold_scales},
-    {"fp8_e5m2", plain<fp8>}, {"fp8_inc", plain<fp8>, nullptr, weights_hold_scales},
-    {"float8_e4m3fn", plain<fp8>, nullptr, weights_hold_scales}, {"int8", plain<int8>, nullptr, weights_hold_scales},
+    {"bf16", plain<bf16>},
+    {"bfloat16", plain<bf16>},
+    {"f16", plain<f16>},
+    {"fp16", plain<f16>},
+    {"float16", plain<f16>},
+    {"half", plain<f16>},
+    {"f32", plain<f32>},
+    {"fp32", plain<f32>},
+    {"float32", plain<f32>},
+    {"fp8", plain<fp8>, nullptr, weights_hold_scales},
+    {"fp8_e4m3", plain<fp8>, nullptr, weights_hold_scales},
+    {"fp8_e5m2", plain<fp8>},
+    {"fp8_inc", plain<fp8>, nullptr, weights_hold_scales},
+    {"float8_e4m3fn", plain<fp8>, nullptr, weights_hold_scales},
+    {"int8", plain<int8>, nullptr, weights_hold_scales},
     {"int4", plain<int4>},
-    {"fp8_per_tensor", plain<fp8>, one_byte_scales<false>}, {"int8_per_tensor", plain<int8>, one_byte_scales<false>},
+    {"fp8_per_tensor", plain<fp8>, one_byte_scales<false>},
+    {"int8_per_tensor", plain<int8>, one_byte_scales<false>},
     {"fp8_per_head", plain<fp8>, one_byte_scales<true>},
     {"fp8_per_token_head", [](const LayerForm& f) noexcept { return fp8_per_token_head.store(f); }},
     {"int8_per_token_head", [](const LayerForm& f) noexcept { return int8_per_token_head.store(f); }},
     {"int4_per_token_head", [](const LayerForm& f) noexcept { return Int4PerTokenHead{}.store(f); }},
-    {"fp8_ds_mla", store_ds_mla}, {"nvfp4", plain<nvfp4>}, {"mxfp4", plain<mxfp4>}, {"mxfp8", plain<mxfp8>},
-    {"turboquant_k8v4", turbo<8, 4>, nullptr, edges_plain}, {"turboquant_4bit_nc", turbo<4, 4>, nullptr, edges_plain},
+    {"fp8_ds_mla", store_ds_mla},
+    {"nvfp4", plain<nvfp4>},
+    {"mxfp4", plain<mxfp4>},
+    {"mxfp8", plain<mxfp8>},
+    {"turboquant_k8v4", turbo<8, 4>, nullptr, edges_plain},
+    {"turboquant_4bit_nc", turbo<4, 4>, nullptr, edges_plain},
     {"turboquant_k3v4_nc", turbo<3, 4>, nullptr, edges_plain},
     {"turboquant_3bit_nc", turbo<3, 3>, nullptr, edges_plain},
-    {"q8_0", plain<ggml::q8_0>}, {"q5_1", plain<ggml::q5_1>}, {"q5_0", plain<ggml::q5_0>},
-    {"q4_1", plain<ggml::q4_1>}, {"q4_0", plain<ggml::q4_0>}, {"iq4_nl", plain<ggml::iq4_nl>},
+    {"q8_0", plain<ggml::q8_0>},
+    {"q5_1", plain<ggml::q5_1>},
+    {"q5_0", plain<ggml::q5_0>},
+    {"q4_1", plain<ggml::q4_1>},
+    {"q4_0", plain<ggml::q4_0>},
+    {"iq4_nl", plain<ggml::iq4_nl>},
 };
 
 struct NamedFormat {
@@ -86,8 +106,18 @@ inline constexpr NamedFormat state_formats[] = {
 };
 /// fp8 with an fp32 scale per 128 (132 bytes for 128), mxfp4 (68).
 inline constexpr NamedFormat index_formats[] = {
-    {"bf16", bf16}, {"bfloat16", bf16}, {"f16", f16}, {"fp16", f16}, {"float16", f16}, {"f32", f32}, {"fp32", f32},
-    {"float32", f32}, {"fp8", fp8_scale_per_128}, {"fp8_128", fp8_scale_per_128}, {"mxfp4", mxfp4}, {"fp4", mxfp4},
+    {"bf16", bf16},
+    {"bfloat16", bf16},
+    {"f16", f16},
+    {"fp16", f16},
+    {"float16", f16},
+    {"f32", f32},
+    {"fp32", f32},
+    {"float32", f32},
+    {"fp8", fp8_scale_per_128},
+    {"fp8_128", fp8_scale_per_128},
+    {"mxfp4", mxfp4},
+    {"fp4", mxfp4},
 };
 
 template <class Table>
@@ -109,13 +139,15 @@ Problem unknown_name(const char* flag, const std::string& name, const Table& tab
         (all += ", ") += each.name;
     }
     const std::string near = nearest(name, names);
-    return {Trouble::invalid, flag, '"' + name + '"', "one of " + all, near.empty() ? "" : "nearest: " + near};
+    return {Trouble::invalid, flag, '"' + name + '"', "one of " + all,
+            near.empty() ? "" : "nearest: " + near};
 }
 
 inline void store_states(LayerForm& form, ElementFormat format, bool& kept) noexcept {
     for (Stream& stream : form.streams) {
         const bool state = stream.role == Role::state && form.kind == Kind::kda;
-        if ((stream.role == Role::state || stream.role == Role::conv) && form.kind != Kind::compressor && !state) {
+        if ((stream.role == Role::state || stream.role == Role::conv) && form.kind != Kind::compressor &&
+            !state) {
             stream.format = format;
         }
         kept = kept || state;
@@ -126,15 +158,21 @@ inline void store_index(LayerForm& form, ElementFormat format) noexcept {
     for (Stream& stream : form.streams) {
         if (stream.role == Role::index) {
             const bool narrow = format == fp8_scale_per_128 && stream.width % 128 != 0;
-            stream.format = narrow ? ElementFormat{stream.width, stream.width + 4 * static_cast<u32>(ceil_div(stream.width, 128))}
-                                   : format;
+            stream.format =
+                narrow ? ElementFormat{stream.width,
+                                       stream.width + 4 * static_cast<u32>(ceil_div(stream.width, 128))}
+                       : format;
         }
     }
 }
 
 inline Problem not_storable(const Error& error, const char* flag, const std::string& name) {
     char text[160];
-    return {Trouble::invalid, flag, name + ": " + message(error, text, sizeof text), "a format whose blocks divide the widths", {}};
+    return {Trouble::invalid,
+            flag,
+            name + ": " + message(error, text, sizeof text),
+            "a format whose blocks divide the widths",
+            {}};
 }
 
 /// Each cache restored by `rule`, with its scales (if any) behind it.
@@ -147,11 +185,15 @@ Result<ModelSpec> rebuilt(const ModelSpec& model, const KvScheme* kv, Rule rule)
     for (const Cache& cache : model.caches) {
         const LayerForm form = rule(model.form_of(cache));
         Errc code = stored.add(cache.layer, form);
-        if (code == Errc::ok && kv != nullptr && kv->scales != nullptr && is_attention(form.streams[0].role)) {
+        if (code == Errc::ok && kv != nullptr && kv->scales != nullptr &&
+            is_attention(form.streams[0].role)) {
             code = stored.add(cache.layer, kv->scales(form));
         }
         if (code != Errc::ok) {
-            return Error{.code = code, .layer = cache.layer, .got = stored.caches.size(), .want = stored.caches.capacity()};
+            return Error{.code = code,
+                         .layer = cache.layer,
+                         .got = stored.caches.size(),
+                         .want = stored.caches.capacity()};
         }
         if (const Result<BytesPerSlot> each = bytes_per_slot(form); !each) {
             Error wrong = each.error();
@@ -201,7 +243,8 @@ inline Diagnosed<ModelSpec> stored_as(const ModelSpec& model, const StoredFormat
         }
     }
     if (kda) {
-        result.notes.push_back({Origin::derived, "--state-dtype", "KDA states stay in fp32 whatever the option (vLLM)"});
+        result.notes.push_back(
+            {Origin::derived, "--state-dtype", "KDA states stay in fp32 whatever the option (vLLM)"});
     }
     return result;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What does a Hugging Face config.json say a model caches? Finds the decoder's block, dispatches on its model_type and
-// returns caches, draft layers and provenance. An architecture without a rule is refused, never guessed.
+// What does a Hugging Face config.json say a model caches? Finds the decoder's block, dispatches on its
+// model_type and returns caches, draft layers and provenance. An architecture without a rule is refused,
+// never guessed.
 #pragma once
 
 #include <kvcap/io/hf/families/registry.hpp>
@@ -45,13 +46,15 @@ inline Decoder find_decoder(JsonValue root) {
 }
 
 /// Draft heads declare their target's model_type: EAGLE heads keep every token whatever the target does.
-inline void recognise_draft(Lowering& in, std::string_view class_name, const Family*& family, Family& as_draft) {
+inline void recognise_draft(Lowering& in, std::string_view class_name, const Family*& family,
+                            Family& as_draft) {
     const auto has = [&](std::string_view word) { return class_name.find(word) != std::string_view::npos; };
     if (!has("Eagle") && !has("DFlash") && !has("DSpark")) {
         return;
     }
     in.model.is_draft = true;
-    in.note(Origin::derived, "/architectures/0", std::string{class_name} + " is a draft model with layers of its own");
+    in.note(Origin::derived, "/architectures/0",
+            std::string{class_name} + " is a draft model with layers of its own");
     if (has("Llama") && has("Eagle")) {
         as_draft = Family{family->type, plain, family->defaults};
         as_draft.defaults.window = 0;
@@ -107,7 +110,8 @@ inline void add_facts(Lowering& in, const Decoder& decoder, JsonValue root) {
                 model.kv_dtype_hint + " suggested for the cache: a hint, never an order");
     }
     if (root["talker_config"].is_object()) {
-        in.note(Origin::derived, "/talker_config", "a second decoder with a cache of its own, not counted here");
+        in.note(Origin::derived, "/talker_config",
+                "a second decoder with a cache of its own, not counted here");
     }
     if (!model.spec.caches.empty()) {
         const bool said = model.model_dtype == "bfloat16" || model.model_dtype == "float16";
@@ -140,15 +144,20 @@ inline void add_extent(Lowering& in, JsonValue block, JsonValue root) {
     const u64 width = whole({"n_embed", "hidden_size", "n_embd", "d_model"}, in.defaults().width);
     Textbook& book = in.model.textbook;
     book.layers = whole({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, in.model.spec.layers);
-    book.kv_heads = heads == 0 ? 0 : whole({"num_key_value_heads"}, block["num_key_value_heads"].is_null() || in.defaults().kv_heads == 0
-                                                                       ? heads : in.defaults().kv_heads);
-    book.head_dim = heads == 0 ? 0 : whole({"head_dim", "attention_head_dim", "kv_channels", "d_kv"},
-                                           in.defaults().head_dim != 0 ? in.defaults().head_dim : width / heads);
+    book.kv_heads = heads == 0 ? 0
+                               : whole({"num_key_value_heads"},
+                                       block["num_key_value_heads"].is_null() || in.defaults().kv_heads == 0
+                                           ? heads
+                                           : in.defaults().kv_heads);
+    book.head_dim = heads == 0 ? 0
+                               : whole({"head_dim", "attention_head_dim", "kv_channels", "d_kv"},
+                                       in.defaults().head_dim != 0 ? in.defaults().head_dim : width / heads);
 }
 
 inline Problem unknown_type(const Decoder& decoder) {
     if (decoder.type.empty()) {
-        return {Trouble::unknown, decoder.where + "/model_type", "nothing", "a model_type", "is this a model's config.json?"};
+        return {Trouble::unknown, decoder.where + "/model_type", "nothing", "a model_type",
+                "is this a model's config.json?"};
     }
     return {Trouble::unknown, decoder.where + "/model_type", '"' + std::string{decoder.type} + '"',
             "an architecture with a known rule", "nearest: " + nearest_types(decoder.type)};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What does a reader see of a JSON file? A flat, read-only tree: nodes in reading order, each knowing where its subtree
-// ends, keys compared by hash first. Built by json_load.hpp from nlohmann's parser events; this header needs no parser.
+// What does a reader see of a JSON file? A flat, read-only tree: nodes in reading order, each knowing where
+// its subtree ends, keys compared by hash first. Built by json_load.hpp from nlohmann's parser events; this
+// header needs no parser.
 #pragma once
 
 #include <cmath>
@@ -110,7 +111,8 @@ public:
             case JsonKind::null: return "null";
             case JsonKind::boolean: return node().truth ? "true" : "false";
             case JsonKind::number: return shown_number();
-            case JsonKind::text: return '"' + std::string{text().substr(0, 60)} + (text().size() > 60 ? "...\"" : "\"");
+            case JsonKind::text:
+                return '"' + std::string{text().substr(0, 60)} + (text().size() > 60 ? "...\"" : "\"");
             case JsonKind::array: return "a list of " + std::to_string(size());
             case JsonKind::object: return "an object of " + std::to_string(size());
         }

@@ -1,133 +1,18 @@
 // SPDX-License-Identifier: MIT
-// How is text from anywhere read safely? Limits are checked on the bytes before and while parsing: 16 MiB, 64 levels,
-// 1 MiB a string, 2^18 values; duplicate keys, UTF-16 and binary files are refused. Python's bare NaN and Infinity are
-// turned into the strings "NaN" and "Infinity" by a filter on the byte stream (RFC 8259 knows no such numbers).
+// How is text from anywhere read safely? Limits are checked on the bytes before and while parsing: 16 MiB, 64
+// levels, 1 MiB a string, 2^18 values; duplicate keys, UTF-16 and binary files are refused. Python's bare NaN
+// and Infinity are turned into the strings "NaN" and "Infinity" by a filter on the byte stream (RFC 8259
+// knows no such numbers).
 #pragma once
 
 #include <algorithm>
-#include <kvcap/io/diagnosis.hpp>
 #include <kvcap/io/json.hpp>
+#include <kvcap/io/json_scan.hpp>
 #include <nlohmann/json.hpp>
 
 namespace kvcap::inline v1 {
 
-struct JsonLimits {
-    u64 bytes = u64{16} << 20;
-    u32 depth = 64;
-    u64 string_bytes = u64{1} << 20;
-    u32 values = u32{1} << 18;
-};
-
 namespace io {
-
-inline std::string byte_place(std::string_view text, u64 at) {
-    const std::string_view before = text.substr(0, static_cast<std::size_t>(at));
-    const auto lines = std::count(before.begin(), before.end(), '\n');
-    return "line " + std::to_string(lines + 1) + " (byte " + std::to_string(at) + ")";
-}
-
-inline bool begins_with(std::string_view text, std::string_view what) noexcept {
-    return text.substr(0, what.size()) == what;
-}
-
-/// What the file is when it is no text; empty when it may be text.
-inline std::string not_text(std::string_view text) {
-    const std::string_view head = text.substr(0, 4);
-    if (begins_with(head, "\xff\xfe") || begins_with(head, "\xfe\xff")) {
-        return "UTF-16 text";
-    }
-    if (begins_with(head, std::string_view{"\0\0\xfe\xff", 4})) {
-        return "UTF-32 text";
-    }
-    if (begins_with(head, "GGUF")) {
-        return "a GGUF file";
-    }
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 && c != '\n' && c != '\r' && c != '\t') {
-            return text.size() >= 2 && (text[0] == '\0' || text[1] == '\0') ? "UTF-16 or binary data" : "binary data";
-        }
-    }
-    return {};
-}
-
-/// One pass over the bytes: nesting, string lengths, and the places of bare NaN and Infinity.
-class ByteScan {
-public:
-    ByteScan(std::string_view text, const JsonLimits& limits) : text_{text}, limits_{limits} {}
-
-    std::optional<Problem> run() {
-        for (std::size_t i = 0; i < text_.size() && !problem_; ++i) {
-            const char c = text_[i];
-            if (c == '"') {
-                i = skip_string(i);
-            } else if (c == '{' || c == '[') {
-                enter(i);
-            } else if (c == '}' || c == ']') {
-                depth_ -= depth_ > 0 ? 1 : 0;
-            } else if (c == 'N' || c == 'I' || (c == '-' && i + 1 < text_.size() && text_[i + 1] == 'I')) {
-                i = note_special(i);
-            }
-        }
-        return problem_;
-    }
-
-    bool has_special() const noexcept { return !filtered_.empty(); }
-    /// The text with every bare special number as a string. pre: has_special()
-    std::string filtered() {
-        filtered_ += text_.substr(copied_);
-        return std::move(filtered_);
-    }
-
-private:
-    std::size_t skip_string(std::size_t from) {
-        std::size_t i = from + 1;
-        while (i < text_.size() && text_[i] != '"') {
-            i += text_[i] == '\\' ? 2 : 1;
-        }
-        if (i - from > limits_.string_bytes) {
-            problem_ = Problem{Trouble::unreadable, byte_place(text_, from), "a string of over 1 MiB", "shorter text", {}};
-        }
-        return i;
-    }
-    void enter(std::size_t at) {
-        if (++depth_ > limits_.depth) {
-            problem_ = Problem{Trouble::unreadable, byte_place(text_, at),
-                               "more than " + std::to_string(limits_.depth) + " levels of nesting",
-                               "at most " + std::to_string(limits_.depth), {}};
-        }
-    }
-    std::size_t note_special(std::size_t at) {
-        const std::string_view rest = text_.substr(at, 9);
-        const std::string_view word = begins_with(rest, "NaN")         ? "NaN"
-                                      : begins_with(rest, "Infinity")  ? "Infinity"
-                                      : begins_with(rest, "-Infinity") ? "-Infinity"
-                                                                       : "";
-        if (word.empty()) {
-            return at;
-        }
-        if (++specials_ > limits_.values) {
-            problem_ = Problem{Trouble::unreadable, byte_place(text_, at), "more than " + std::to_string(limits_.values) +
-                               " numbers that are none", "a model's configuration", {}};
-            return at;
-        }
-        if (specials_ == 1) {
-            filtered_.reserve(text_.size() + 4096);
-        }
-        filtered_ += text_.substr(copied_, at - copied_);
-        ((filtered_ += '"') += word) += '"';
-        copied_ = at + word.size();
-        return copied_ - 1;
-    }
-
-    std::string_view text_;
-    JsonLimits limits_;
-    std::optional<Problem> problem_{};
-    std::string filtered_{};
-    std::size_t copied_ = 0;
-    u32 specials_ = 0;
-    u32 depth_ = 0;
-};
 
 /// Builds the flat tree from the parser's events.
 class TreeBuilder {
@@ -142,7 +27,8 @@ public:
                      .real = static_cast<double>(value)});
     }
     bool number_unsigned(std::uint64_t value) {
-        return leaf({.kind = JsonKind::number, .integer = true, .whole = value, .real = static_cast<double>(value)});
+        return leaf(
+            {.kind = JsonKind::number, .integer = true, .whole = value, .real = static_cast<double>(value)});
     }
     bool number_float(double value, const std::string&) {
         const bool exact = std::abs(value) <= 9007199254740992.0 && std::floor(value) == value;
@@ -173,7 +59,9 @@ public:
         const std::string text = why.what();
         const std::size_t colon = text.find(": ");
         const std::size_t bracket = text.find("] ");
-        message = text.substr(colon != std::string::npos ? colon + 2 : bracket != std::string::npos ? bracket + 2 : 0);
+        message = text.substr(colon != std::string::npos     ? colon + 2
+                              : bracket != std::string::npos ? bracket + 2
+                                                             : 0);
         return false;
     }
 
@@ -184,8 +72,11 @@ public:
 private:
     bool add(JsonNode node) {
         if (document_.nodes.size() >= limits_.values) {
-            problem = Problem{Trouble::unreadable, pointer(), "more than " + std::to_string(limits_.values) + " values",
-                              "a model's configuration", {}};
+            problem = Problem{Trouble::unreadable,
+                              pointer(),
+                              "more than " + std::to_string(limits_.values) + " values",
+                              "a model's configuration",
+                              {}};
             return false;
         }
         node.hash = pending_.hash;
@@ -236,8 +127,11 @@ private:
         if (twice == sorted_.end()) {
             return true;
         }
-        problem = Problem{Trouble::invalid, pointer() + "/" + std::string{key_at(*twice)}, "the same key twice",
-                          "each key once", {}};
+        problem = Problem{Trouble::invalid,
+                          pointer() + "/" + std::string{key_at(*twice)},
+                          "the same key twice",
+                          "each key once",
+                          {}};
         return false;
     }
     std::string pointer() const {
@@ -257,7 +151,8 @@ private:
 
 }  // namespace io
 
-/// The tree of a JSON text, or why not. Trouble::unreadable: too large, too deep, not text. Trouble::invalid: not JSON.
+/// The tree of a JSON text, or why not. Trouble::unreadable: too large, too deep, not text. Trouble::invalid:
+/// not JSON.
 inline Diagnosed<JsonDocument> load_json(std::string_view text, const JsonLimits& limits = {}) {
     if (text.size() > limits.bytes) {
         return Problem{Trouble::unreadable, {}, std::to_string(text.size()) + " bytes", "at most 16 MiB", {}};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which model does a MODEL argument mean? Tried in order: file (config.json or GGUF), folder, ollama:NAME, LMCache shape
-// spec, spec line, card (name or Hugging Face id, by the caller's look-up), local Hugging Face cache. Never the network.
+// Which model does a MODEL argument mean? Tried in order: file (config.json or GGUF), folder, ollama:NAME,
+// LMCache shape spec, spec line, card (name or Hugging Face id, by the caller's look-up), local Hugging Face
+// cache. Never the network.
 #pragma once
 
 #include <cstdlib>
@@ -19,8 +20,12 @@ struct CardSource {
         std::string text;
         std::string name;
     };
-    std::function<std::optional<Card>(std::string_view)> find = [](std::string_view) { return std::optional<Card>{}; };
-    std::function<std::vector<std::string>(std::string_view)> near = [](std::string_view) { return std::vector<std::string>{}; };
+    std::function<std::optional<Card>(std::string_view)> find = [](std::string_view) {
+        return std::optional<Card>{};
+    };
+    std::function<std::vector<std::string>(std::string_view)> near = [](std::string_view) {
+        return std::vector<std::string>{};
+    };
 };
 
 namespace io {
@@ -55,16 +60,19 @@ inline std::filesystem::path cached_repository(std::string_view id) {
     std::string wanted = lower_case(id);
     const std::size_t slash = wanted.find('/');
     const bool whole = slash != std::string::npos;
-    if (wanted.empty() || wanted.find("..") != std::string::npos || wanted.find('/', whole ? slash + 1 : 0) != std::string::npos) {
+    if (wanted.empty() || wanted.find("..") != std::string::npos ||
+        wanted.find('/', whole ? slash + 1 : 0) != std::string::npos) {
         return {};
     }
     wanted = whole ? "models--" + wanted.substr(0, slash) + "--" + wanted.substr(slash + 1) : "--" + wanted;
     std::error_code wrong;
     std::filesystem::path found;
-    for (std::filesystem::directory_iterator entry{hub_cache(), wrong}, end; !wrong && entry != end; entry.increment(wrong)) {
+    for (std::filesystem::directory_iterator entry{hub_cache(), wrong}, end; !wrong && entry != end;
+         entry.increment(wrong)) {
         const std::string name = lower_case(entry->path().filename().string());
-        const bool fits = whole ? name == wanted : begins_with(name, "models--") && name.size() > wanted.size() + 7 &&
-                                                       name.compare(name.size() - wanted.size(), wanted.size(), wanted) == 0;
+        const bool fits = whole ? name == wanted
+                                : begins_with(name, "models--") && name.size() > wanted.size() + 7 &&
+                                      name.compare(name.size() - wanted.size(), wanted.size(), wanted) == 0;
         if (fits && (found.empty() || entry->path() < found)) {
             found = entry->path();
         }
@@ -73,7 +81,8 @@ inline std::filesystem::path cached_repository(std::string_view id) {
 }
 
 /// The snapshot of a cached repository that `ref` names (main unless given), else the only one there.
-inline std::filesystem::path cached_snapshot(const std::filesystem::path& repository, const std::string& ref) {
+inline std::filesystem::path cached_snapshot(const std::filesystem::path& repository,
+                                             const std::string& ref) {
     const std::filesystem::path snapshots = repository / "snapshots";
     std::error_code wrong;
     if (const Diagnosed<std::string> commit = read_text_file(repository / "refs" / ref, 4096); commit) {
@@ -86,7 +95,8 @@ inline std::filesystem::path cached_snapshot(const std::filesystem::path& reposi
         return snapshots / ref;
     }
     std::filesystem::path only;
-    for (std::filesystem::directory_iterator entry{snapshots, wrong}, end; !wrong && entry != end; entry.increment(wrong)) {
+    for (std::filesystem::directory_iterator entry{snapshots, wrong}, end; !wrong && entry != end;
+         entry.increment(wrong)) {
         if (!only.empty()) {
             return {};
         }
@@ -128,9 +138,11 @@ struct GgufFolder {
 inline GgufFolder gguf_models_in(const std::filesystem::path& folder) {
     GgufFolder found;
     std::error_code wrong;
-    for (std::filesystem::directory_iterator entry{folder, wrong}, end; !wrong && entry != end; entry.increment(wrong)) {
+    for (std::filesystem::directory_iterator entry{folder, wrong}, end; !wrong && entry != end;
+         entry.increment(wrong)) {
         const std::string name = entry->path().filename().string();
-        const bool later_part = name.find("-of-") != std::string::npos && name.find("-00001-of-") == std::string::npos;
+        const bool later_part =
+            name.find("-of-") != std::string::npos && name.find("-00001-of-") == std::string::npos;
         if (entry->path().extension() == ".gguf" && !later_part && !begins_with(lower_case(name), "mmproj")) {
             found.path = entry->path();
             ++found.models;
@@ -167,7 +179,8 @@ inline void add_side_hint(Diagnosed<ReadModel>& read, const std::filesystem::pat
         }
     }
     if (!read->kv_dtype_hint.empty()) {
-        read.notes.push_back({Origin::given, side.string(), read->kv_dtype_hint + " suggested for the cache: a hint, never an order"});
+        read.notes.push_back({Origin::given, side.string(),
+                              read->kv_dtype_hint + " suggested for the cache: a hint, never an order"});
     }
 }
 
@@ -184,8 +197,11 @@ inline Diagnosed<ReadModel> read_model_folder(const std::filesystem::path& folde
         return read_gguf_file(found.path);
     }
     const bool several = found.models > 1;
-    return Problem{Trouble::unreadable, folder.string(), several ? "several GGUF files" : "a folder without config.json",
-                   several ? "one of them by name" : "a model's folder", {}};
+    return Problem{Trouble::unreadable,
+                   folder.string(),
+                   several ? "several GGUF files" : "a folder without config.json",
+                   several ? "one of them by name" : "a model's folder",
+                   {}};
 }
 
 inline Problem nothing_called(const std::string& name, const CardSource& cards) {
@@ -194,8 +210,10 @@ inline Problem nothing_called(const std::string& name, const CardSource& cards) 
         (hint += hint.empty() ? "nearest cards: " : ", ") += card;
     }
     const std::size_t slash = name.find('/');
-    if (slash != std::string::npos && slash != 0 && name[0] != '.' && name.find('/', slash + 1) == std::string::npos) {
-        hint += (hint.empty() ? "" : "; ") + std::string{"to fetch its file: hf download "} + name + " config.json";
+    if (slash != std::string::npos && slash != 0 && name[0] != '.' &&
+        name.find('/', slash + 1) == std::string::npos) {
+        hint += (hint.empty() ? "" : "; ") + std::string{"to fetch its file: hf download "} + name +
+                " config.json";
     }
     return {Trouble::unreadable, name, "no file, folder, spec line, model card or cached model of that name",
             "one of these", hint};
@@ -223,7 +241,8 @@ inline Diagnosed<ReadModel> read_model(const std::string& name, const CardSource
     if (std::filesystem::is_directory(status)) {
         return io::read_model_folder(name);
     }
-    if (std::filesystem::exists(status) || std::filesystem::is_symlink(std::filesystem::symlink_status(name, wrong))) {
+    if (std::filesystem::exists(status) ||
+        std::filesystem::is_symlink(std::filesystem::symlink_status(name, wrong))) {
         return io::read_model_file(name);
     }
     if (io::begins_with(name, "ollama:")) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The best answer to "how large are the weights?" for a config and, if there is one, the folder it lies in: safetensors
-// headers, else the index's total, else a card's `weights_bytes`, else parameters derived from the config.
+// The best answer to "how large are the weights?" for a config and, if there is one, the folder it lies in:
+// safetensors headers, else the index's total, else a card's `weights_bytes`, else parameters derived from
+// the config.
 #pragma once
 
 #include <kvcap/io/hf/parameters.hpp>
@@ -79,11 +80,13 @@ inline Diagnosed<Weights> weights_of(std::string_view json_text, const std::file
         return derived;
     }
     const bool shaped = derived.value.has_value();
-    Diagnosed<Weights> all{spread(shaped ? *derived : io::even_layers(model->spec.layers), source, total, std::move(types))};
+    Diagnosed<Weights> all{
+        spread(shaped ? *derived : io::even_layers(model->spec.layers), source, total, std::move(types))};
     all->parameters = shaped ? derived->parameters : 0;
     all.notes.push_back({Origin::given, name_of(source), std::to_string(total) + " bytes of weights"});
-    all.notes.push_back({Origin::assumed, name_of(source), shaped ? "divided among the parts in proportion to derived parameters"
-                                                                  : "divided evenly among the layers"});
+    all.notes.push_back({Origin::assumed, name_of(source),
+                         shaped ? "divided among the parts in proportion to derived parameters"
+                                : "divided evenly among the layers"});
     return all;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Exact weights from safetensors headers: 8 bytes of length (little endian) and a JSON object of tensors with dtype,
-// shape and offsets; an index lists the files of a model. Parts follow from tensor names.
+// Exact weights from safetensors headers: 8 bytes of length (little endian) and a JSON object of tensors with
+// dtype, shape and offsets; an index lists the files of a model. Parts follow from tensor names.
 #pragma once
 
 #include <kvcap/io/json_load.hpp>
@@ -17,9 +17,10 @@ constexpr u32 dtype_bits(std::string_view name) noexcept {
         std::string_view name;
         u32 bits;
     };
-    constexpr Bits known[] = {{"BF16", 16}, {"F16", 16}, {"F32", 32}, {"F64", 64}, {"F8_E4M3", 8}, {"F8_E5M2", 8},
-                              {"F8_E8M0", 8}, {"F4", 4}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"I8", 8}, {"U8", 8},
-                              {"I16", 16}, {"U16", 16}, {"I32", 32}, {"U32", 32}, {"I64", 64}, {"U64", 64}, {"BOOL", 8}};
+    constexpr Bits known[] = {{"BF16", 16},   {"F16", 16},    {"F32", 32}, {"F64", 64},    {"F8_E4M3", 8},
+                              {"F8_E5M2", 8}, {"F8_E8M0", 8}, {"F4", 4},   {"F6_E2M3", 6}, {"F6_E3M2", 6},
+                              {"I8", 8},      {"U8", 8},      {"I16", 16}, {"U16", 16},    {"I32", 32},
+                              {"U32", 32},    {"I64", 64},    {"U64", 64}, {"BOOL", 8}};
     for (const Bits& each : known) {
         if (each.name == name) {
             return each.bits;
@@ -64,15 +65,16 @@ inline WeightPart part_of(std::string_view name) noexcept {
     if (contains(name, ".experts.")) {
         return WeightPart::experts;
     }
-    if (contains(name, "norm") || contains(name, "router") || contains(name, ".gate.weight") || contains(name, "_a_proj") ||
-        contains(name, "kv_a_proj_with_mqa") || contains(name, "indexer")) {
+    if (contains(name, "norm") || contains(name, "router") || contains(name, ".gate.weight") ||
+        contains(name, "_a_proj") || contains(name, "kv_a_proj_with_mqa") || contains(name, "indexer")) {
         return WeightPart::whole;
     }
     if (contains(name, "k_proj") || contains(name, "v_proj")) {
         return WeightPart::keys;
     }
-    return contains(name, "attn") || contains(name, "attention") || contains(name, "mixer") ? WeightPart::attention
-                                                                                            : WeightPart::dense;
+    return contains(name, "attn") || contains(name, "attention") || contains(name, "mixer")
+               ? WeightPart::attention
+               : WeightPart::dense;
 }
 
 inline void add_type(std::vector<WeightType>& types, std::string_view dtype, u64 parameters, u64 bytes) {
@@ -90,7 +92,11 @@ inline std::optional<Problem> add_tensor(Weights& weights, std::string_view name
     const std::string_view dtype = tensor["dtype"].text();
     const u32 bits = dtype_bits(dtype);
     if (bits == 0 || !tensor["shape"].is_array()) {
-        return Problem{Trouble::invalid, "/" + std::string{name}, tensor["dtype"].shown(), "a tensor's dtype and shape", {}};
+        return Problem{Trouble::invalid,
+                       "/" + std::string{name},
+                       tensor["dtype"].shown(),
+                       "a tensor's dtype and shape",
+                       {}};
     }
     u64 elements = 1;
     bool whole = true;
@@ -107,7 +113,8 @@ inline std::optional<Problem> add_tensor(Weights& weights, std::string_view name
                        std::to_string(bytes) + " bytes", {}};
     }
     const u32 layer = layer_in(name);
-    weights.layers = layer == no_layer ? weights.layers : static_cast<u32>(larger(weights.layers, u64{layer} + 1));
+    weights.layers =
+        layer == no_layer ? weights.layers : static_cast<u32>(larger(weights.layers, u64{layer} + 1));
     weights.add({.part = part_of(name), .layer = layer, .parameters = elements, .bytes = bytes});
     add_type(weights.types, dtype, elements, bytes);
     return std::nullopt;
@@ -122,7 +129,11 @@ inline std::optional<Problem> add_safetensors(Weights& weights, const std::files
         length = length << 8 | size[i];
     }
     if (!in || length > (u64{16} << 20)) {
-        return Problem{Trouble::unreadable, path.string(), "no safetensors header", "a length up to 16 MiB and JSON", {}};
+        return Problem{Trouble::unreadable,
+                       path.string(),
+                       "no safetensors header",
+                       "a length up to 16 MiB and JSON",
+                       {}};
     }
     std::string text(static_cast<std::size_t>(length), '\0');
     in.read(text.data(), static_cast<std::streamsize>(length));
@@ -144,8 +155,8 @@ inline std::optional<Problem> add_safetensors(Weights& weights, const std::files
 
 }  // namespace io
 
-/// Exact weights of a folder: all its safetensors headers; with files missing, the index's total_size alone (no groups).
-/// No value and no error: the folder has neither.
+/// Exact weights of a folder: all its safetensors headers; with files missing, the index's total_size alone
+/// (no groups). No value and no error: the folder has neither.
 inline Diagnosed<Weights> read_safetensors(const std::filesystem::path& folder) {
     std::error_code wrong;
     const std::filesystem::path list = folder / "model.safetensors.index.json";
@@ -166,7 +177,8 @@ inline Diagnosed<Weights> read_safetensors(const std::filesystem::path& folder) 
     } else if (std::filesystem::is_regular_file(folder / "model.safetensors", wrong)) {
         files.push_back(folder / "model.safetensors");
     }
-    const bool all = std::all_of(files.begin(), files.end(), [&](const auto& file) { return std::filesystem::exists(file, wrong); });
+    const bool all = std::all_of(files.begin(), files.end(),
+                                 [&](const auto& file) { return std::filesystem::exists(file, wrong); });
     if (files.empty()) {
         return {};
     }

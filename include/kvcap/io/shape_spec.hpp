@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// LMCache's shape spec as a model: groups `(kv_size,NB,BS,NH,HS):dtype:layers`, joined by ";". kv_size 2 is keys and
-// values of NH heads of HS, 1 one plane (a latent). NB and BS describe the pool, not the model. Shapes are one rank's.
+// LMCache's shape spec as a model: groups `(kv_size,NB,BS,NH,HS):dtype:layers`, joined by ";". kv_size 2 is
+// keys and values of NH heads of HS, 1 one plane (a latent). NB and BS describe the pool, not the model.
+// Shapes are one rank's.
 #pragma once
 
 #include <kvcap/io/read_model.hpp>
@@ -41,8 +42,8 @@ public:
 private:
     void fail(std::string found, std::string wanted) {
         if (!problem_) {
-            problem_ = Problem{Trouble::invalid, "character " + std::to_string(at_), std::move(found), std::move(wanted),
-                               "(kv_size,NB,BS,NH,HS):dtype:layers;..."};
+            problem_ = Problem{Trouble::invalid, "character " + std::to_string(at_), std::move(found),
+                               std::move(wanted), "(kv_size,NB,BS,NH,HS):dtype:layers;..."};
         }
     }
     bool take(char c) {
@@ -62,7 +63,8 @@ private:
             value = value * 10 + static_cast<u64>(text_[at_++] - '0');
         }
         if (at_ == from || value == 0 || value > most) {
-            fail(at_ == from ? "no number" : std::string{text_.substr(from, at_ - from)}, "a number from 1 to " + std::to_string(most));
+            fail(at_ == from ? "no number" : std::string{text_.substr(from, at_ - from)},
+                 "a number from 1 to " + std::to_string(most));
             return 1;
         }
         return value;
@@ -81,7 +83,8 @@ private:
     }
     void same(u64& all, u64 value, const char* name) {
         if (all != 0 && all != value) {
-            fail(std::string{name} + " " + std::to_string(value), "one " + std::string{name} + " for all groups");
+            fail(std::string{name} + " " + std::to_string(value),
+                 "one " + std::string{name} + " for all groups");
         }
         all = value;
     }
@@ -101,8 +104,8 @@ private:
         const ElementFormat format = dtype();
         need(':');
         const auto layers = static_cast<u32>(number(4096));
-        const LayerForm plane =
-            form_of(Kind::latent, {}, Stream{.role = Role::latent, .heads = heads, .width = width, .format = format});
+        const LayerForm plane = form_of(
+            Kind::latent, {}, Stream{.role = Role::latent, .heads = heads, .width = width, .format = format});
         const LayerForms forms = planes == 1 ? forms_of(plane) : Gqa{heads, width, width, format}.forms();
         for (u32 i = 0; i < layers && !problem_; ++i) {
             if (model.spec.add(model.spec.layers++, forms) != Errc::ok) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How is a file read without trusting it? Only regular files, at most `most` bytes; loops and missing files say so.
+// How is a file read without trusting it? Only regular files, at most `most` bytes; loops and missing files
+// say so.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How large are a model's weights, in all and on one rank? Parts that parallelism treats alike, per layer, with
-// parameters and bytes. Sources, best first: safetensors headers, their index, a card, derived from the config.
+// How large are a model's weights, in all and on one rank? Parts that parallelism treats alike, per layer,
+// with parameters and bytes. Sources, best first: safetensors headers, their index, a card, derived from the
+// config.
 #pragma once
 
 #include <kvcap/io/diagnosis.hpp>
@@ -10,8 +11,9 @@ namespace kvcap::inline v1 {
 
 enum class WeightSource : u8 { unknown, safetensors, index, card, derived, gguf };
 
-/// embedding: first stage, split by vocabulary. head: last stage, likewise. keys: k and v projections, dealt or copied
-/// with their heads. attention, dense: divided by tp. experts: divided by ep, or by tp without it. whole: on every rank.
+/// embedding: first stage, split by vocabulary. head: last stage, likewise. keys: k and v projections, dealt
+/// or copied with their heads. attention, dense: divided by tp. experts: divided by ep, or by tp without it.
+/// whole: on every rank.
 enum class WeightPart : u8 { embedding, head, keys, attention, dense, experts, whole };
 
 /// layer: no_layer for what belongs to none. heads: key heads of a `keys` part.
@@ -67,8 +69,8 @@ constexpr const char* name_of(WeightSource source) noexcept {
     return "unknown";
 }
 
-/// ep: ranks over which experts are dealt whole (1: experts are split by tp like the rest). attention_dp: each rank holds
-/// all attention weights.
+/// ep: ranks over which experts are dealt whole (1: experts are split by tp like the rest). attention_dp:
+/// each rank holds all attention weights.
 struct WeightSplit {
     Sharding sharding{};
     u32 ep = 1;
@@ -118,7 +120,8 @@ inline Result<Bytes> weights_on_rank(const Weights& weights, const WeightSplit& 
     return Bytes{sum};
 }
 
-/// The groups of `shape` with the bytes of `total`: where only a sum is known (a card, an index), bytes follow parameters.
+/// The groups of `shape` with the bytes of `total`: where only a sum is known (a card, an index), bytes
+/// follow parameters.
 inline Weights spread(const Weights& shape, WeightSource source, u64 total, std::vector<WeightType> types) {
     Weights all{.source = source, .parameters = shape.parameters, .bytes = total, .layers = shape.layers,
                 .tied = shape.tied, .types = std::move(types), .groups = shape.groups};

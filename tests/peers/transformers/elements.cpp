@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// elements CONFIG TOKENS ENCODER_TOKENS: what each layer keeps of one sequence, in elements, by transformers' conventions:
-// windows of span - 1 past tokens and convolution buffers as wide as the kernel. One line a layer:
-// layer, elements. Used by compare.py.
+// elements CONFIG TOKENS ENCODER_TOKENS: what each layer keeps of one sequence, in elements, by transformers'
+// conventions: windows of span - 1 past tokens and convolution buffers as wide as the kernel. One line a
+// layer: layer, elements. Used by compare.py.
 #include <cstdio>
 #include <cstdlib>
 #include <kvcap/io/hf.hpp>
@@ -39,7 +39,8 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "%s\n", model.error->text().c_str());
         return 3;
     }
-    const Lengths lengths{.prompt = {std::strtoull(argv[2], nullptr, 10)}, .encoder = {std::strtoull(argv[3], nullptr, 10)}};
+    const Lengths lengths{.prompt = {std::strtoull(argv[2], nullptr, 10)},
+                          .encoder = {std::strtoull(argv[3], nullptr, 10)}};
     std::map<u32, u64> layers;
     for (const Cache& cache : model->spec.caches) {
         layers[cache.layer] += elements(model->spec.form_of(cache), lengths);

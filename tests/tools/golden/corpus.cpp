@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The corpus: a truth file beside a folder `configs`, one case per config file. Compared: every group with every
-// dimension, all totals, draft layers, query heads and what each tensor-parallel rank holds or why it is refused.
-// Not compared: evidence, notes, confidence, fidelity and the textbook (naive) answer.
+// The corpus: a truth file beside a folder `configs`, one case per config file. Compared: every group with
+// every dimension, all totals, draft layers, query heads and what each tensor-parallel rank holds or why it
+// is refused. Not compared: evidence, notes, confidence, fidelity and the textbook (naive) answer.
 #include "corpus_groups.hpp"
 
 #include <algorithm>
@@ -28,7 +28,8 @@ void compare_states(const Json& want, const Json& got, Report& report, const std
         const std::string at = where + " " + std::to_string(i) + " ";
         for (const auto& [field, value] : want[i].items()) {
             if (field == "name") {
-                report.equal(at + "role", is_conv(value.get<std::string>()) ? "conv" : "state", got[i]["role"]);
+                report.equal(at + "role", is_conv(value.get<std::string>()) ? "conv" : "state",
+                             got[i]["role"]);
             } else if (field == "dtype") {
                 report.equal(at + "dtype", value == "float32", got[i]["fp32"]);
             } else {
@@ -49,15 +50,16 @@ void compare_group(const Json& want, const Json& got, Report& report) {
         } else if (field == "indexer") {
             for (const auto& [name, fact] : value.items()) {
                 if (name != "note") {
-                    report.equal(where + "indexer " + name, fact, got.value("indexer", Json::object()).value(name, Json{}));
+                    report.equal(where + "indexer " + name, fact,
+                                 got.value("indexer", Json::object()).value(name, Json{}));
                 }
             }
         } else {
             report.equal(where + field, value, got.value(field, Json{}));
         }
     }
-    for (const char* marker : {"sparse", "also_in", "compress_ratio", "shared_kv_vector", "window_ge_max_position",
-                               "states", "indexer", "max_encoder_tokens"}) {
+    for (const char* marker : {"sparse", "also_in", "compress_ratio", "shared_kv_vector",
+                               "window_ge_max_position", "states", "indexer", "max_encoder_tokens"}) {
         report.equal(where + marker + " given", want.contains(marker), got.contains(marker));
     }
 }
@@ -94,7 +96,8 @@ Json draft_of(const ReadModel& model) {
             per_token += form.elements() / form.retention.stride;
         }
     }
-    Json draft{{"key", model.draft_key}, {"layers", model.draft.layers}, {"elements_per_token_each", per_token}};
+    Json draft{
+        {"key", model.draft_key}, {"layers", model.draft.layers}, {"elements_per_token_each", per_token}};
     if (window != 0) {
         draft["window_elements_each"] = window;
     }
@@ -122,10 +125,12 @@ void compare_ranks(const ReadModel& model, const Json& want, Report& report) {
 /// "fp8" for {"num_bits": 8, "type": "float"}; a word in lower case.
 Json hint_of(const Json& scheme) {
     if (scheme.is_object()) {
-        return (scheme.value("type", "") == "float" ? "fp" : "int") + std::to_string(scheme.value("num_bits", 0));
+        return (scheme.value("type", "") == "float" ? "fp" : "int") +
+               std::to_string(scheme.value("num_bits", 0));
     }
     std::string word = scheme.is_string() ? scheme.get<std::string>() : std::string{};
-    std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(word.begin(), word.end(), word.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return word;
 }
 
@@ -159,14 +164,16 @@ void compare_with_truth(const ReadModel& model, const Json& truth, Report& repor
             report.equal(field, want, model.query_heads == 0 ? Json{} : Json(model.query_heads));
         } else if (field == "model_type") {
             report.equal(field, want, outer);
-        } else if (field == "text_model_type" && want != outer) {  // a nested block may leave its type to the outer one
+        } else if (field == "text_model_type" &&
+                   want != outer) {  // a nested block may leave its type to the outer one
             report.equal(field, want, model.architecture);
         } else if (field == "hf_expanded_elements_per_token_per_layer") {
             report.equal(field, want, model.expanded_elements);
         } else if (field == "kv_cache_quantization_hint") {
             report.equal(field, hint_of(want.value("kv_cache_scheme", Json{})), model.kv_dtype_hint);
-        } else if (field != "text_model_type" && field != "model" && field != "fidelity" && field != "nesting" && field != "evidence" &&
-                   field != "confidence" && field != "notes" && field != "naive_gqa_elements_per_token") {
+        } else if (field != "text_model_type" && field != "model" && field != "fidelity" &&
+                   field != "nesting" && field != "evidence" && field != "confidence" && field != "notes" &&
+                   field != "naive_gqa_elements_per_token") {
             report.fail(field, "a known field", want);
         }
     }

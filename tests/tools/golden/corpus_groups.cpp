@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How a ModelSpec reads in the truth file's vocabulary. A layer is one entry per cache, except that index keys belong to
-// the attention they serve and compressor windows to the compressed latent. Two equal caches of a layer (LongCat) count
-// as two layers, as the truth file numbers them.
+// How a ModelSpec reads in the truth file's vocabulary. A layer is one entry per cache, except that index
+// keys belong to the attention they serve and compressor windows to the compressed latent. Two equal caches
+// of a layer (LongCat) count as two layers, as the truth file numbers them.
 #include "corpus_groups.hpp"
 
 #include <kvcap/fold.hpp>
@@ -67,7 +67,8 @@ Json states_of(const LayerForm& form, u64& conv_whole) {
             channels += u64{s.heads} * s.width;
             taps = s.rows;
         } else if (s.role == Role::conv) {
-            states.push_back(state_entry("conv", shape_of(s, form.kind, false), s.elements(), s.format == f32));
+            states.push_back(
+                state_entry("conv", shape_of(s, form.kind, false), s.elements(), s.format == f32));
         }
     }
     if (channels != 0) {
@@ -77,7 +78,8 @@ Json states_of(const LayerForm& form, u64& conv_whole) {
     bool first = true;
     for (const Stream& s : form.streams) {
         if (s.role == Role::state) {
-            states.push_back(state_entry("state", shape_of(s, form.kind, first), s.elements(), s.format == f32));
+            states.push_back(
+                state_entry("state", shape_of(s, form.kind, first), s.elements(), s.format == f32));
             first = false;
         }
     }
@@ -132,8 +134,11 @@ Json attention_group(const Part& part, const ReadModel& model) {
         const Stream& keys = part.index->streams[0];
         group["sparse"] = true;
         group["of_which_indexer"] = index;
-        group["indexer"] = {{"head_dim", keys.width}, {"n_heads", model.index.heads}, {"block_size", model.index.block},
-                            {"topk_blocks", model.index.picked}, {"key_heads_cached", keys.heads}};
+        group["indexer"] = {{"head_dim", keys.width},
+                            {"n_heads", model.index.heads},
+                            {"block_size", model.index.block},
+                            {"topk_blocks", model.index.picked},
+                            {"key_heads_cached", keys.heads}};
     }
     return group;
 }
@@ -157,8 +162,9 @@ Json latent_group(const Part& part, const ReadModel& model) {
     const LayerForm& form = *part.main;
     const u32 stride = form.retention.stride;
     if (form.retention.keep == Keep::window) {
-        Json group{{"kind", "sliding"}, {"shared_kv_vector", true}, {"kv_heads", 1},
-                   {"head_dim_k", form.streams[0].width}, {"head_dim_v", 0}, {"elements_per_token", form.elements()}};
+        Json group{{"kind", "sliding"}, {"shared_kv_vector", true},
+                   {"kv_heads", 1},     {"head_dim_k", form.streams[0].width},
+                   {"head_dim_v", 0},   {"elements_per_token", form.elements()}};
         add_window(group, form, model, "window");
         return group;
     }
@@ -180,7 +186,8 @@ Json latent_group(const Part& part, const ReadModel& model) {
         group["states"] = Json::array();
         for (const LayerForm* window : part.compressors) {
             const u64 span = window->retention.span.value;
-            group["states"].push_back(state_entry("state", {span, window->elements()}, span * window->elements(),
+            group["states"].push_back(state_entry("state", {span, window->elements()},
+                                                  span * window->elements(),
                                                   window->streams[0].format == f32));
         }
     }
@@ -249,7 +256,8 @@ bool twins(const std::vector<const LayerForm*>& caches) {
     return caches.size() == 2 && *caches[0] == *caches[1];
 }
 
-void add_layer(Groups& groups, const ReadModel& model, u32 number, const std::vector<const LayerForm*>& caches) {
+void add_layer(Groups& groups, const ReadModel& model, u32 number,
+               const std::vector<const LayerForm*>& caches) {
     const std::vector<Part> parts = parts_of(caches);
     const LayerForm* state = nullptr;
     for (const Part& part : parts) {
@@ -279,7 +287,8 @@ Json corpus_groups(const ReadModel& model) {
     for (u32 layer = 0, number = 0; layer < model.spec.layers; ++layer, ++number) {
         const auto own = caches.find(layer);
         if (const auto from = shared.find(layer); from != shared.end()) {
-            groups.add({{"kind", "shared"}, {"elements_per_token", 0}, {"reuses_layer", from->second}}, number);
+            groups.add({{"kind", "shared"}, {"elements_per_token", 0}, {"reuses_layer", from->second}},
+                       number);
         } else if (own == caches.end()) {
             groups.add({{"kind", "none"}, {"elements_per_token", 0}}, number);
         } else if (twins(own->second)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The lowering that most families share: keys and values per head on every layer, some of them in a window or a chunk.
-// A family gives the rule that says which; an explicit `layer_types` overrules it.
+// The lowering that most families share: keys and values per head on every layer, some of them in a window or
+// a chunk. A family gives the rule that says which; an explicit `layer_types` overrules it.
 #pragma once
 
 #include <kvcap/io/hf/pattern.hpp>
@@ -9,7 +9,8 @@
 
 namespace kvcap::inline v1::hf {
 
-/// Draft (MTP) layers under `num_nextn_predict_layers` or `mtp_num_hidden_layers`, each with the caches `forms`.
+/// Draft (MTP) layers under `num_nextn_predict_layers` or `mtp_num_hidden_layers`, each with the caches
+/// `forms`.
 inline void draft_layers(Lowering& in, const LayerForms& forms) {
     constexpr JsonKey keys[] = {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers"};
     for (const JsonKey& key : keys) {
@@ -52,7 +53,8 @@ inline void put_attention(Lowering& in, const std::vector<Mixer>& kinds, const A
 template <class Rule>
 void attention_layers(Lowering& in, u64 window, Rule rule) {
     const u32 layers = in.layers();
-    const Attention caches = attention_of(in.gqa(), window, in.optional_size({"attention_chunk_size"}, most_tokens));
+    const Attention caches =
+        attention_of(in.gqa(), window, in.optional_size({"attention_chunk_size"}, most_tokens));
     in.begin(layers, in.heads());
     put_attention(in, mixers(in, layers, rule), caches);
     draft_layers(in, caches.full);

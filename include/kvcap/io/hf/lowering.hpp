@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// How does a family read its config? One object that looks keys up (aliases, null, class defaults), checks every number,
-// collects notes, and takes the caches of each layer. The first problem sticks: later reads give harmless values, so a
-// family's rule is written straight down. Key aliases and defaults follow the transformers config classes.
+// How does a family read its config? One object that looks keys up (aliases, null, class defaults), checks
+// every number, collects notes, and takes the caches of each layer. The first problem sticks: later reads
+// give harmless values, so a family's rule is written straight down. Key aliases and defaults follow the
+// transformers config classes.
 #pragma once
 
 #include <initializer_list>
+#include <kvcap/io/hf/family.hpp>
 #include <kvcap/io/json.hpp>
 #include <kvcap/io/read_model.hpp>
 #include <kvcap/layer/attention.hpp>
@@ -12,30 +14,6 @@
 namespace kvcap::inline v1::hf {
 
 using Keys = std::initializer_list<JsonKey>;
-
-/// What the config class takes when a key is absent. 0: no default (refused), except kv_heads (as many as query heads),
-/// head_dim (width / heads) and window (none).
-struct Defaults {
-    u32 layers = 0;
-    u32 width = 0;
-    u32 heads = 0;
-    u32 kv_heads = 0;
-    u32 head_dim = 0;
-    u32 window = 0;
-};
-
-class Lowering;
-
-/// One `model_type`: its rule and its class defaults.
-struct Family {
-    std::string_view type;
-    void (*lower)(Lowering&);
-    Defaults defaults{};
-};
-
-inline constexpr u32 most_layers = 4096;
-inline constexpr u32 most_size = u32{1} << 20;
-inline constexpr u64 most_tokens = u64{1} << 40;
 
 class Lowering {
 public:
@@ -51,7 +29,7 @@ public:
     std::string_view type() const noexcept { return family_->type; }
     bool failed() const noexcept { return problem.has_value(); }
 
-    // --- looking up -------------------------------------------------------------------------------------------------
+    // --- looking up
     JsonValue operator[](const JsonKey& key) const noexcept { return block_[key]; }
     /// The first of `keys` that is given (neither absent nor null), else one that is null, else nothing.
     JsonValue first(Keys keys) const noexcept {
@@ -75,22 +53,24 @@ public:
         return pointer(keys.begin()->name);
     }
 
-    // --- saying -----------------------------------------------------------------------------------------------------
+    // --- saying
     void fail(std::string where, std::string found, std::string wanted, std::string hint = {},
               Trouble trouble = Trouble::invalid) {
         if (!problem) {
-            problem = Problem{trouble, std::move(where), std::move(found), std::move(wanted), std::move(hint)};
+            problem =
+                Problem{trouble, std::move(where), std::move(found), std::move(wanted), std::move(hint)};
         }
     }
     void note(Origin origin, std::string where, std::string text) {
         notes.push_back({origin, std::move(where), std::move(text)});
     }
 
-    // --- numbers ----------------------------------------------------------------------------------------------------
+    // --- numbers
     /// A given value as a number from `least` to `most`.
     u64 checked(JsonValue value, const std::string& where, u64 least, u64 most) {
         if (!value.is_whole() || value.whole() < least || value.whole() > most) {
-            fail(where, value.shown(), "an integer from " + std::to_string(least) + " to " + std::to_string(most));
+            fail(where, value.shown(),
+                 "an integer from " + std::to_string(least) + " to " + std::to_string(most));
             return least == 0 ? 1 : least;
         }
         return value.whole();
@@ -105,8 +85,9 @@ public:
             missing(keys);
             return 1;
         }
-        note(Origin::assumed, pointer(keys), (value.is_null() ? "null: " : "absent: ") + std::to_string(otherwise) +
-             " (" + std::string{type()} + " class default)");
+        note(Origin::assumed, pointer(keys),
+             (value.is_null() ? "null: " : "absent: ") + std::to_string(otherwise) + " (" +
+                 std::string{type()} + " class default)");
         return static_cast<u32>(otherwise);
     }
     /// A size whose absence, null or zero means "none".
@@ -134,26 +115,30 @@ public:
     u32 product(u64 a, u64 b, std::string_view what) {
         const u64 all = saturating_product(a, b);
         if (all > (u64{1} << 28)) {
-            fail(at_, std::string{what} + " of " + std::to_string(a) + " x " + std::to_string(b), "at most 2^28");
+            fail(at_, std::string{what} + " of " + std::to_string(a) + " x " + std::to_string(b),
+                 "at most 2^28");
             return 1;
         }
         return static_cast<u32>(all);
     }
     u32 quotient(u64 a, u64 b, const std::string& where, std::string_view what) {
         if (b == 0 || a % b != 0) {
-            fail(where, std::to_string(a) + " / " + std::to_string(b), std::string{what} + " to be an integer");
+            fail(where, std::to_string(a) + " / " + std::to_string(b),
+                 std::string{what} + " to be an integer");
             return 1;
         }
         return static_cast<u32>(a / b);
     }
 
-    // --- what most families have --------------------------------------------------------------------------------------
+    // --- what most families have
     /// Absent, but kinds are listed: as many as the list has.
     u32 layers() {
         const Keys keys{"num_hidden_layers", "n_layer", "n_layers", "num_layers"};
-        const JsonValue list = block_["layer_types"].is_array() ? block_["layer_types"] : block_["layers_block_type"];
+        const JsonValue list =
+            block_["layer_types"].is_array() ? block_["layer_types"] : block_["layers_block_type"];
         if (!first(keys).given() && list.is_array() && list.size() > 0) {
-            note(Origin::derived, pointer(keys), std::to_string(list.size()) + " = entries of the list of layer kinds");
+            note(Origin::derived, pointer(keys),
+                 std::to_string(list.size()) + " = entries of the list of layer kinds");
             return static_cast<u32>(smaller(list.size(), most_layers));
         }
         return size(keys, defaults().layers, 1, most_layers);
@@ -161,7 +146,8 @@ public:
     u32 width() { return size({"hidden_size", "n_embd", "d_model"}, defaults().width); }
     u32 heads() {
         if (heads_ == 0) {
-            heads_ = size({"num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads"}, defaults().heads);
+            heads_ = size({"num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads"},
+                          defaults().heads);
         }
         return heads_;
     }
@@ -173,8 +159,8 @@ public:
         } else if (!value.present() && defaults().kv_heads != 0) {
             kv = size(keys, defaults().kv_heads);
         } else {
-            note(Origin::derived, pointer(keys), (value.is_null() ? "null: " : "absent: ") + std::to_string(kv) +
-                 ", one per query head");
+            note(Origin::derived, pointer(keys),
+                 (value.is_null() ? "null: " : "absent: ") + std::to_string(kv) + ", one per query head");
         }
         return grouped(heads(), kv, pointer(keys));
     }
@@ -198,8 +184,10 @@ public:
         return head_dim_of_width();
     }
     u32 head_dim_of_width() {
-        const u32 dim = quotient(width(), heads(), pointer("hidden_size"), "hidden_size / num_attention_heads");
-        note(Origin::derived, pointer("head_dim"), std::to_string(dim) + " = hidden_size / num_attention_heads");
+        const u32 dim =
+            quotient(width(), heads(), pointer("hidden_size"), "hidden_size / num_attention_heads");
+        note(Origin::derived, pointer("head_dim"),
+             std::to_string(dim) + " = hidden_size / num_attention_heads");
         return dim;
     }
     Gqa gqa() {
@@ -217,14 +205,15 @@ public:
         }
         return size(keys, defaults().window);
     }
-    // --- taking caches ------------------------------------------------------------------------------------------------
+    // --- taking caches
     void begin(u32 layers, u32 query_heads) {
         model.spec.layers = layers;
         model.spec.query_heads = query_heads;
         model.query_heads = query_heads;
     }
     void put(u32 layer, const LayerForms& forms) {
-        const JsonValue own = per_layer_.is_object() ? per_layer_[std::string_view{std::to_string(layer)}] : JsonValue{};
+        const JsonValue own =
+            per_layer_.is_object() ? per_layer_[std::string_view{std::to_string(layer)}] : JsonValue{};
         for (const LayerForm& form : forms) {
             put(model.spec, layer, own.is_object() ? overridden(form, own, layer) : form);
         }
@@ -249,15 +238,19 @@ private:
         const std::string where = pointer("per_layer_config") + '/' + std::to_string(layer) + '/';
         for (Stream& stream : form.streams) {
             if (stream.role != Role::key && stream.role != Role::value) {
-                fail(where, "settings of a layer without key heads", "head_dim and num_key_value_heads of attention layers");
+                fail(where, "settings of a layer without key heads",
+                     "head_dim and num_key_value_heads of attention layers");
                 continue;
             }
             if (own["num_key_value_heads"].given()) {
-                stream.heads = static_cast<u32>(checked(own["num_key_value_heads"], where + "num_key_value_heads", 1, most_size));
+                stream.heads = static_cast<u32>(
+                    checked(own["num_key_value_heads"], where + "num_key_value_heads", 1, most_size));
             }
-            const JsonKey narrow = stream.role == Role::value && own["v_head_dim"].given() ? "v_head_dim" : "head_dim";
+            const JsonKey narrow =
+                stream.role == Role::value && own["v_head_dim"].given() ? "v_head_dim" : "head_dim";
             if (own[narrow].given()) {
-                stream.width = static_cast<u32>(checked(own[narrow], where + std::string{narrow.name}, 1, most_size));
+                stream.width =
+                    static_cast<u32>(checked(own[narrow], where + std::string{narrow.name}, 1, most_size));
             }
         }
         if (form.retention.keep == Keep::window && own["sliding_window"].given()) {
@@ -270,9 +263,10 @@ private:
             return;
         }
         if (const Errc code = spec.add(layer, form); code != Errc::ok) {
-            fail(at_, "layer " + std::to_string(layer) + " as cache " + std::to_string(spec.caches.size() + 1),
+            fail(at_,
+                 "layer " + std::to_string(layer) + " as cache " + std::to_string(spec.caches.size() + 1),
                  "at most " + std::to_string(spec.caches.capacity()) + " caches of " +
-                 std::to_string(spec.forms.capacity()) + " kinds");
+                     std::to_string(spec.forms.capacity()) + " kinds");
         }
     }
 

@@ -24,7 +24,8 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 /// The `most` names nearest to `wanted`, nearest first, joined by commas. Only the first 64 characters count.
-inline std::string nearest_names(std::string_view wanted, std::vector<std::string_view> names, std::size_t most = 3) {
+inline std::string nearest_names(std::string_view wanted, std::vector<std::string_view> names,
+                                 std::size_t most = 3) {
     const std::string_view word = wanted.substr(0, 64);
     std::vector<std::pair<std::size_t, std::size_t>> order;  // distance, place: ties stay as they were given
     for (std::size_t i = 0; i < names.size(); ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How many parameters does a config describe? Matrices from the same keys that decide the cache, the rest from the
-// family's traits. Dense, mixture-of-experts and MLA decoders; other families are refused. Always an assumption.
+// How many parameters does a config describe? Matrices from the same keys that decide the cache, the rest
+// from the family's traits. Dense, mixture-of-experts and MLA decoders; other families are refused. Always an
+// assumption.
 #pragma once
 
 #include <kvcap/io/hf.hpp>
@@ -17,7 +18,8 @@ public:
         const ModelSpec& spec = in_.model.spec;
         all_ = Weights{.source = WeightSource::derived, .layers = spec.layers};
         width_ = in_.width();
-        experts_ = in_.optional_size({"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"});
+        experts_ =
+            in_.optional_size({"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"});
         read_biases();
         for (const Cache& cache : spec.caches) {
             layer(cache.layer, spec.form_of(cache));
@@ -29,7 +31,11 @@ public:
 private:
     void add(WeightPart part, u32 layer, u64 parameters, u32 heads = 0) {
         if (parameters != 0) {
-            all_.add({.part = part, .layer = layer, .heads = heads, .parameters = parameters, .bytes = 2 * parameters});
+            all_.add({.part = part,
+                      .layer = layer,
+                      .heads = heads,
+                      .parameters = parameters,
+                      .bytes = 2 * parameters});
         }
     }
     void read_biases() {
@@ -53,10 +59,12 @@ private:
         form.kind == Kind::latent ? latent(i, form) : heads(i, form);
         const u64 norm = width_ * (own_.norm_bias ? 2 : 1);
         u64 norms = own_.norms;
-        if (in_.type() == "falcon" && in_.flag("new_decoder_architecture", false) && in_["num_ln_in_parallel_attn"].whole() != 1) {
+        if (in_.type() == "falcon" && in_.flag("new_decoder_architecture", false) &&
+            in_["num_ln_in_parallel_attn"].whole() != 1) {
             norms = 2;
         }
-        if ((in_.type() == "falcon" && !in_.flag("parallel_attn", true)) || (in_.type() == "phimoe" && own_.norms == 2)) {
+        if ((in_.type() == "falcon" && !in_.flag("parallel_attn", true)) ||
+            (in_.type() == "phimoe" && own_.norms == 2)) {
             norms = 2;
         }
         add(WeightPart::whole, i, norms * norm);
@@ -70,7 +78,8 @@ private:
         const u64 query = in_.heads();
         const u64 keys = u64{key.heads} * key.width + u64{value.heads} * value.width;
         add(WeightPart::keys, i, keys * (width_ + (qkv_bias_ ? 1 : 0)), key.heads);
-        add(WeightPart::attention, i, query * key.width * (width_ + (qkv_bias_ ? 1 : 0)) + query * value.width * width_);
+        add(WeightPart::attention, i,
+            query * key.width * (width_ + (qkv_bias_ ? 1 : 0)) + query * value.width * width_);
         add(WeightPart::whole, i, out_bias_ ? width_ : 0);
         const bool head_norm = own_.qk == QkNorm::head || in_.flag("use_qk_norm", false);
         const u64 whole = query * key.width + u64{key.heads} * key.width;
@@ -86,9 +95,11 @@ private:
         const u64 heads = in_.heads();
         const u64 low = in_.optional_size({"q_lora_rank"});
         const u64 bias = qkv_bias_ ? 1 : 0;
-        add(WeightPart::whole, i, (rank + rope) * (width_ + bias) + rank + (low == 0 ? 0 : low * (width_ + bias) + low));
-        add(WeightPart::attention, i, heads * (nope + rope) * (low == 0 ? width_ : low) + rank * heads * (nope + value) +
-                                          heads * value * width_);
+        add(WeightPart::whole, i,
+            (rank + rope) * (width_ + bias) + rank + (low == 0 ? 0 : low * (width_ + bias) + low));
+        add(WeightPart::attention, i,
+            heads * (nope + rope) * (low == 0 ? width_ : low) + rank * heads * (nope + value) +
+                heads * value * width_);
         add(WeightPart::whole, i, out_bias_ ? width_ : 0);
     }
 
@@ -112,9 +123,13 @@ private:
         }
         const u64 step = in_["decoder_sparse_step"].whole();
         sparse = sparse && (step < 2 || (i + 1) % step == 0);
-        in_["mlp_only_layers"].each([&](u32, std::string_view, JsonValue only) { sparse = sparse && only.whole() != i; });
-        kinds.each([&](u32 at, std::string_view, JsonValue kind) { sparse = at == i ? kind.text() == "sparse" : sparse; });
-        freq.each([&](u32 at, std::string_view, JsonValue flag) { sparse = at == i ? flag.whole() != 0 : sparse; });
+        in_["mlp_only_layers"].each(
+            [&](u32, std::string_view, JsonValue only) { sparse = sparse && only.whole() != i; });
+        kinds.each([&](u32 at, std::string_view, JsonValue kind) {
+            sparse = at == i ? kind.text() == "sparse" : sparse;
+        });
+        freq.each(
+            [&](u32 at, std::string_view, JsonValue flag) { sparse = at == i ? flag.whole() != 0 : sparse; });
         return sparse;
     }
 
@@ -142,8 +157,9 @@ private:
         const bool oss = in_.type() == "gpt_oss";
         add(WeightPart::experts, i, experts_ * (feed_forward(inner) + (oss ? 2 * inner + width_ : 0)));
         add(WeightPart::whole, i, experts_ * (width_ + (oss ? 1 : 0)));
-        const bool corrected = in_["topk_method"].text() == "noaux_tc" || in_.type() == "glm4_moe" || in_.type() == "glm4_moe_lite" ||
-                               in_.type() == "glm_moe_dsa" || in_.type() == "deepseek_v3" || in_.type() == "deepseek_v32" ||
+        const bool corrected = in_["topk_method"].text() == "noaux_tc" || in_.type() == "glm4_moe" ||
+                               in_.type() == "glm4_moe_lite" || in_.type() == "glm_moe_dsa" ||
+                               in_.type() == "deepseek_v3" || in_.type() == "deepseek_v32" ||
                                in_.type() == "kimi_k2";
         add(WeightPart::whole, i, corrected ? experts_ : 0);
         const bool shares = in_.type().substr(0, 4) != "qwen" && !own_.wide_experts;
@@ -157,11 +173,13 @@ private:
         const u64 vocabulary = in_.size({"vocab_size", "padded_vocab_size"}, 0, 1, u64{1} << 28);
         all_.tied = in_.flag("tie_word_embeddings", own_.tied) && !own_.head_bias;
         add(WeightPart::embedding, no_layer, vocabulary * width_);
-        add(WeightPart::head, no_layer, all_.tied ? 0 : vocabulary * width_ + (own_.head_bias ? vocabulary : 0));
+        add(WeightPart::head, no_layer,
+            all_.tied ? 0 : vocabulary * width_ + (own_.head_bias ? vocabulary : 0));
         if (in_.type() == "phimoe" && in_.flag("lm_head_bias", false)) {
             add(WeightPart::head, no_layer, vocabulary);
         }
-        add(WeightPart::embedding, no_layer, own_.positions ? width_ * in_.size({"n_positions", "n_ctx"}, 1024) : 0);
+        add(WeightPart::embedding, no_layer,
+            own_.positions ? width_ * in_.size({"n_positions", "n_ctx"}, 1024) : 0);
         add(WeightPart::whole, no_layer, u64{own_.last_norms} * width_ * (own_.norm_bias ? 2 : 1));
     }
 
@@ -179,7 +197,8 @@ private:
 
 namespace kvcap::inline v1 {
 
-/// Weights that a config describes, in 16 bits: without draft layers and encoders. Refused where no formula is known.
+/// Weights that a config describes, in 16 bits: without draft layers and encoders. Refused where no formula
+/// is known.
 inline Diagnosed<Weights> derived_weights(std::string_view json_text) {
     const Diagnosed<JsonDocument> document = load_json(json_text);
     if (!document) {
@@ -201,8 +220,10 @@ inline Diagnosed<Weights> derived_weights(std::string_view json_text) {
         return *std::move(in.problem);
     }
     Diagnosed<Weights> result{std::move(weights)};
-    result.notes.push_back({Origin::assumed, decoder.where, std::to_string(result->parameters) +
-                            " parameters derived from the config, 16 bits each; draft layers and encoders not counted"});
+    result.notes.push_back(
+        {Origin::assumed, decoder.where,
+         std::to_string(result->parameters) +
+             " parameters derived from the config, 16 bits each; draft layers and encoders not counted"});
     return result;
 }
 

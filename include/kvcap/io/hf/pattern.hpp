@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which layer does what? `layer_types` beats every other key and may be longer than the model (draft layers appended);
-// without it each family has a rule from the layer's index. Lists of numbers and words are read here, with their places.
+// Which layer does what? `layer_types` beats every other key and may be longer than the model (draft layers
+// appended); without it each family has a rule from the layer's index. Lists of numbers and words are read
+// here, with their places.
 #pragma once
 
 #include <kvcap/io/hf/lowering.hpp>
@@ -15,14 +16,31 @@ constexpr Mixer mixer_named(std::string_view word) noexcept {
         Mixer mixer;
     };
     constexpr Word words[] = {
-        {"full_attention", Mixer::full}, {"sliding_attention", Mixer::sliding}, {"attention", Mixer::full},
-        {"attn", Mixer::full}, {"swa", Mixer::sliding}, {"chunked_attention", Mixer::chunked},
-        {"linear_attention", Mixer::linear}, {"jet", Mixer::linear}, {"kda", Mixer::linear},
-        {"gated_deltanet", Mixer::linear}, {"lightning_attention", Mixer::linear},
-        {"conv", Mixer::conv}, {"mamba", Mixer::mamba}, {"mamba2", Mixer::mamba}, {"recurrent", Mixer::linear},
-        {"hybrid", Mixer::hybrid}, {"compressed_sparse_attention", Mixer::sparse}, {"minimax_m3_sparse", Mixer::sparse},
-        {"heavily_compressed_attention", Mixer::heavy}, {"moe", Mixer::none}, {"mlp", Mixer::none},
-        {"full", Mixer::full}, {"sliding", Mixer::sliding}, {"global", Mixer::full}, {"local", Mixer::sliding},
+        {"full_attention", Mixer::full},
+        {"sliding_attention", Mixer::sliding},
+        {"attention", Mixer::full},
+        {"attn", Mixer::full},
+        {"swa", Mixer::sliding},
+        {"chunked_attention", Mixer::chunked},
+        {"linear_attention", Mixer::linear},
+        {"jet", Mixer::linear},
+        {"kda", Mixer::linear},
+        {"gated_deltanet", Mixer::linear},
+        {"lightning_attention", Mixer::linear},
+        {"conv", Mixer::conv},
+        {"mamba", Mixer::mamba},
+        {"mamba2", Mixer::mamba},
+        {"recurrent", Mixer::linear},
+        {"hybrid", Mixer::hybrid},
+        {"compressed_sparse_attention", Mixer::sparse},
+        {"minimax_m3_sparse", Mixer::sparse},
+        {"heavily_compressed_attention", Mixer::heavy},
+        {"moe", Mixer::none},
+        {"mlp", Mixer::none},
+        {"full", Mixer::full},
+        {"sliding", Mixer::sliding},
+        {"global", Mixer::full},
+        {"local", Mixer::sliding},
     };
     for (const Word& each : words) {
         if (each.text == word) {
@@ -32,7 +50,8 @@ constexpr Mixer mixer_named(std::string_view word) noexcept {
     return Mixer::unknown;
 }
 
-/// The words under `key`, one per layer (a longer list is cut); empty when the key is absent, null or an empty list.
+/// The words under `key`, one per layer (a longer list is cut); empty when the key is absent, null or an
+/// empty list.
 inline std::vector<Mixer> listed(Lowering& in, u32 layers, const JsonKey& key) {
     std::vector<Mixer> all;
     const JsonValue list = in[key];
@@ -53,7 +72,8 @@ inline std::vector<Mixer> listed(Lowering& in, u32 layers, const JsonKey& key) {
             all.push_back(mixer_named(item.text()));
             if (all.back() == Mixer::unknown) {
                 in.fail(in.pointer(key.name) + '/' + std::to_string(i), item.shown(), "a known layer kind",
-                        "full_attention, sliding_attention, linear_attention, mamba, conv ...", Trouble::unknown);
+                        "full_attention, sliding_attention, linear_attention, mamba, conv ...",
+                        Trouble::unknown);
             }
         }
     });
@@ -82,18 +102,22 @@ inline std::vector<u64> numbers(Lowering& in, JsonValue list, const std::string&
     }
     list.each([&](u32 i, std::string_view, JsonValue item) {
         const bool truth = item.is_true() || item.is_false();
-        all.push_back(truth ? u64{item.is_true()} : in.checked(item, where + '/' + std::to_string(i), 0, most_tokens));
+        all.push_back(truth ? u64{item.is_true()}
+                            : in.checked(item, where + '/' + std::to_string(i), 0, most_tokens));
     });
     return all;
 }
 
-/// A list of layer indices under `key` as one flag per layer. `first`: the index of the first layer (1 in Kimi's lists).
-inline std::vector<bool> marked(Lowering& in, JsonValue list, const std::string& where, u32 layers, u32 first = 0) {
+/// A list of layer indices under `key` as one flag per layer. `first`: the index of the first layer (1 in
+/// Kimi's lists).
+inline std::vector<bool> marked(Lowering& in, JsonValue list, const std::string& where, u32 layers,
+                                u32 first = 0) {
     std::vector<bool> all(layers, false);
     for (const u64 index : numbers(in, list, where, 0)) {
         if (index < first || index - first >= layers) {
-            in.fail(where, std::to_string(index),
-                    "layer indices from " + std::to_string(first) + " to " + std::to_string(layers + first - 1));
+            in.fail(
+                where, std::to_string(index),
+                "layer indices from " + std::to_string(first) + " to " + std::to_string(layers + first - 1));
             break;
         }
         all[static_cast<std::size_t>(index - first)] = true;

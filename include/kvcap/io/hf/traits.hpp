@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a family's layers weigh beside their matrices: biases, norms, gates, tied embeddings. One line per model_type that
-// has been counted against its transformers class; a family without a line is not derived.
+// What a family's layers weigh beside their matrices: biases, norms, gates, tied embeddings. One line per
+// model_type that has been counted against its transformers class; a family without a line is not derived.
 #pragma once
 
 #include <kvcap/units.hpp>
@@ -10,10 +10,11 @@ namespace kvcap::inline v1::hf {
 
 enum class QkNorm : u8 { none, head, whole };
 
-/// qkv_bias, out_bias, mlp_bias: class defaults (attention_bias and mlp_bias of the file win where `bias_keys`).
-/// norms: vectors of the width per layer; norm_bias: each has a bias too; last_norms: after the last layer.
-/// wide_experts: experts are intermediate_size wide, whatever moe_intermediate_size says. dense_first: default of first_k_dense_replace.
-/// gate: gated MLP (three matrices). tied: default of tie_word_embeddings. positions: learned position embeddings.
+/// qkv_bias, out_bias, mlp_bias: class defaults (attention_bias and mlp_bias of the file win where
+/// `bias_keys`). norms: vectors of the width per layer; norm_bias: each has a bias too; last_norms: after the
+/// last layer. wide_experts: experts are intermediate_size wide, whatever moe_intermediate_size says.
+/// dense_first: default of first_k_dense_replace. gate: gated MLP (three matrices). tied: default of
+/// tie_word_embeddings. positions: learned position embeddings.
 struct Traits {
     std::string_view type;
     bool qkv_bias = false;
@@ -57,11 +58,28 @@ inline constexpr Traits traits[] = {
     {.type = "glm", .qkv_bias = true},
     {.type = "glm4", .norms = 4},
     {.type = "glm4_moe", .dense_first = 1},
-    {.type = "gpt2", .qkv_bias = true, .out_bias = true, .mlp_bias = true, .norm_bias = true, .gate = false,
-     .tied = true, .positions = true},
-    {.type = "gpt_bigcode", .qkv_bias = true, .out_bias = true, .mlp_bias = true, .norm_bias = true, .gate = false,
-     .tied = true, .positions = true},
-    {.type = "gpt_neox", .qkv_bias = true, .out_bias = true, .mlp_bias = true, .norm_bias = true, .gate = false},
+    {.type = "gpt2",
+     .qkv_bias = true,
+     .out_bias = true,
+     .mlp_bias = true,
+     .norm_bias = true,
+     .gate = false,
+     .tied = true,
+     .positions = true},
+    {.type = "gpt_bigcode",
+     .qkv_bias = true,
+     .out_bias = true,
+     .mlp_bias = true,
+     .norm_bias = true,
+     .gate = false,
+     .tied = true,
+     .positions = true},
+    {.type = "gpt_neox",
+     .qkv_bias = true,
+     .out_bias = true,
+     .mlp_bias = true,
+     .norm_bias = true,
+     .gate = false},
     {.type = "gpt_oss", .qkv_bias = true, .out_bias = true, .wide_experts = true},
     {.type = "gptj", .mlp_bias = true, .norms = 1, .norm_bias = true, .gate = false, .head_bias = true},
     {.type = "granite", .bias_keys = true},
@@ -78,7 +96,13 @@ inline constexpr Traits traits[] = {
     {.type = "olmo2", .qk = QkNorm::whole},
     {.type = "olmo3", .qk = QkNorm::whole},
     {.type = "olmoe", .qk = QkNorm::whole, .wide_experts = true},
-    {.type = "phi", .qkv_bias = true, .out_bias = true, .mlp_bias = true, .norms = 1, .norm_bias = true, .gate = false,
+    {.type = "phi",
+     .qkv_bias = true,
+     .out_bias = true,
+     .mlp_bias = true,
+     .norms = 1,
+     .norm_bias = true,
+     .gate = false,
      .head_bias = true},
     {.type = "phi3"},
     {.type = "phimoe", .bias_keys = true, .norm_bias = true, .wide_experts = true},
@@ -94,7 +118,12 @@ inline constexpr Traits traits[] = {
     {.type = "seed_oss", .qkv_bias = true},
     {.type = "smollm3", .bias_keys = true, .tied = true},
     {.type = "stablelm", .norm_bias = true},
-    {.type = "starcoder2", .qkv_bias = true, .out_bias = true, .mlp_bias = true, .norm_bias = true, .gate = false,
+    {.type = "starcoder2",
+     .qkv_bias = true,
+     .out_bias = true,
+     .mlp_bias = true,
+     .norm_bias = true,
+     .gate = false,
      .tied = true},
     {.type = "vaultgemma", .norms = 2, .tied = true},
     {.type = "xverse"},

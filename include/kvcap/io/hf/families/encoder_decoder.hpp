@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decoders that also attend to an encoder's tokens: the decoder's layers keep their own tokens and the encoder's.
-// num_hidden_layers in these files is the encoder's. Rules: the transformers classes of that name.
+// Decoders that also attend to an encoder's tokens: the decoder's layers keep their own tokens and the
+// encoder's. num_hidden_layers in these files is the encoder's. Rules: the transformers classes of that name.
 #pragma once
 
 #include <kvcap/io/hf/families/plain.hpp>
@@ -21,12 +21,14 @@ inline void put_decoder(Lowering& in, u32 layers, u32 heads, u32 dim, Keys encod
 
 /// BART and its kin, Whisper: decoder_layers, decoder_attention_heads, d_model.
 inline void bart(Lowering& in) {
-    const u32 layers = in.size({"decoder_layers", "num_decoder_layers", "decoder_num_hidden_layers"}, in.defaults().layers,
-                               1, most_layers);
-    const u32 heads = in.size({"decoder_attention_heads", "num_decoder_attention_heads", "decoder_num_attention_heads"},
-                              in.defaults().heads);
+    const u32 layers = in.size({"decoder_layers", "num_decoder_layers", "decoder_num_hidden_layers"},
+                               in.defaults().layers, 1, most_layers);
+    const u32 heads =
+        in.size({"decoder_attention_heads", "num_decoder_attention_heads", "decoder_num_attention_heads"},
+                in.defaults().heads);
     const u32 width = in.size({"d_model", "hidden_size"}, in.defaults().width);
-    put_decoder(in, layers, heads, in.quotient(width, heads, in.pointer("d_model"), "d_model / decoder_attention_heads"),
+    put_decoder(in, layers, heads,
+                in.quotient(width, heads, in.pointer("d_model"), "d_model / decoder_attention_heads"),
                 {"max_source_positions", "max_encoder_position_embeddings", "max_position_embeddings"});
 }
 
@@ -41,9 +43,11 @@ inline void t5(Lowering& in) {
 inline void mllama(Lowering& in) {
     const u32 layers = in.layers();
     const Gqa each = in.gqa();
-    std::vector<bool> cross = marked(in, in["cross_attention_layers"], in.pointer("cross_attention_layers"), layers);
+    std::vector<bool> cross =
+        marked(in, in["cross_attention_layers"], in.pointer("cross_attention_layers"), layers);
     if (!in["cross_attention_layers"].given()) {
-        in.note(Origin::assumed, in.pointer("cross_attention_layers"), "absent: 3, 8, 13 ... 38 (class default)");
+        in.note(Origin::assumed, in.pointer("cross_attention_layers"),
+                "absent: 3, 8, 13 ... 38 (class default)");
         for (u32 i = 3; i < layers && i <= 38; i += 5) {
             cross[i] = true;
         }

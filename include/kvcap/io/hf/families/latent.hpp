@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Families that keep a latent vector: MLA, MLA with index keys (DSA), compressed entries (DeepSeek-V4), and MiniMax-M3,
-// whose block-sparse layers keep an index key beside ordinary keys and values. After vLLM 0.28 model code.
+// Families that keep a latent vector: MLA, MLA with index keys (DSA), compressed entries (DeepSeek-V4), and
+// MiniMax-M3, whose block-sparse layers keep an index key beside ordinary keys and values. After vLLM 0.28
+// model code.
 #pragma once
 
 #include <kvcap/io/hf/families/plain.hpp>
@@ -10,8 +11,9 @@ namespace kvcap::inline v1::hf {
 
 /// fp8 with one fp32 scale per 128 elements (at least one).
 constexpr ElementFormat index_format(u32 dim) noexcept {
-    return dim % 128 == 0 ? fp8_scale_per_128
-                          : ElementFormat{.elems = dim, .bytes = dim + 4 * static_cast<u32>(ceil_div(dim, 128))};
+    return dim % 128 == 0
+               ? fp8_scale_per_128
+               : ElementFormat{.elems = dim, .bytes = dim + 4 * static_cast<u32>(ceil_div(dim, 128))};
 }
 
 inline Mla mla_of(Lowering& in) {
@@ -19,7 +21,8 @@ inline Mla mla_of(Lowering& in) {
     const Mla latent{.latent = in.size({"kv_lora_rank"}, small ? 256 : 512),
                      .rope = in.size({"qk_rope_head_dim"}, small ? 32 : 64, 0)};
     const u64 nope = in.optional_size({"qk_nope_head_dim"});
-    const u64 value = small && !in["v_head_dim"].given() ? in.width() / in.heads() : in.optional_size({"v_head_dim"});
+    const u64 value =
+        small && !in["v_head_dim"].given() ? in.width() / in.heads() : in.optional_size({"v_head_dim"});
     if (nope != 0 && value != 0) {
         in.model.expanded_elements = in.heads() * (nope + latent.rope + value);
     }
@@ -40,7 +43,8 @@ inline void put_everywhere(Lowering& in, u32 layers, const LayerForms& forms) {
 /// DeepSeek-V2 and later: the latent of every token. Without MLA keys (DeepSeek-VL2 tiny) ordinary attention.
 inline void mla(Lowering& in) {
     const JsonValue rank = in["kv_lora_rank"];
-    if (in["use_mla"].is_false() || (rank.present() && (rank.is_null() || rank.whole() == 0) && !rank.is_text())) {
+    if (in["use_mla"].is_false() ||
+        (rank.present() && (rank.is_null() || rank.whole() == 0) && !rank.is_text())) {
         in.note(Origin::derived, in.pointer("kv_lora_rank"), "no MLA in this file: keys and values per head");
         const u32 kv = in.kv_heads();
         return every_token(in, {.kv_heads = kv, .head_dim = in.head_dim_of_width()});
@@ -51,8 +55,9 @@ inline void mla(Lowering& in) {
 
 inline void minicpm3(Lowering& in) {
     mla(in);
-    in.note(Origin::assumed, in.pointer("kv_lora_rank"), "SGLang keeps the latent; vLLM and the remote code keep " +
-            std::to_string(in.model.expanded_elements) + " expanded elements a layer");
+    in.note(Origin::assumed, in.pointer("kv_lora_rank"),
+            "SGLang keeps the latent; vLLM and the remote code keep " +
+                std::to_string(in.model.expanded_elements) + " expanded elements a layer");
 }
 
 /// LongCat-Flash: two attentions and so two caches in each of `num_layers` blocks.
@@ -73,7 +78,8 @@ inline void longcat(Lowering& in) {
     }
 }
 
-/// Which DSA layers own index keys: `indexer_types`, else the pattern's letters, else a period with an offset.
+/// Which DSA layers own index keys: `indexer_types`, else the pattern's letters, else a period with an
+/// offset.
 inline std::vector<bool> index_owners(Lowering& in, u32 layers) {
     std::vector<bool> own(layers, true);
     const JsonValue types = in["indexer_types"];
@@ -111,7 +117,8 @@ inline SparseMla sparse_mla_of(Lowering& in) {
                       .picked = in.size({"index_topk"}, 2048)};
     in.note(Origin::assumed, in.pointer("index_head_dim"),
             "index keys in fp8 with an fp32 scale per 128, as engines store them");
-    return {.latent = latent.latent, .rope = latent.rope, .index_dim = dim, .index_format = index_format(dim)};
+    return {
+        .latent = latent.latent, .rope = latent.rope, .index_dim = dim, .index_format = index_format(dim)};
 }
 
 /// DeepSeek-V3.2, GLM-5: index keys first, then the latent; sparsity saves reads, not memory.
@@ -128,8 +135,8 @@ inline void sparse_mla(Lowering& in) {
     draft_layers(in, owner);
 }
 
-/// Ratios of DeepSeek-V4's layers: `compress_ratios` (draft layers appended), else layer_types with compress_rates, else
-/// two heavy layers and then heavy and sparse ones in turn.
+/// Ratios of DeepSeek-V4's layers: `compress_ratios` (draft layers appended), else layer_types with
+/// compress_rates, else two heavy layers and then heavy and sparse ones in turn.
 inline std::vector<u64> compress_ratios(Lowering& in, u32 layers) {
     std::vector<u64> ratios = numbers(in, in["compress_ratios"], in.pointer("compress_ratios"), layers);
     if (!ratios.empty()) {
@@ -138,11 +145,13 @@ inline std::vector<u64> compress_ratios(Lowering& in, u32 layers) {
     const JsonValue rates = in["compress_rates"];
     const auto rate = [&](const char* key, const char* legacy, u64 otherwise) {
         const JsonValue value = rates[key].given() ? rates[key] : in[legacy];
-        return value.given() ? in.checked(value, in.pointer("compress_rates") + '/' + key, 1, most_size) : otherwise;
+        return value.given() ? in.checked(value, in.pointer("compress_rates") + '/' + key, 1, most_size)
+                             : otherwise;
     };
     const u64 sparse = rate("compressed_sparse_attention", "compress_rate_csa", 4);
     const u64 heavy = rate("heavily_compressed_attention", "compress_rate_hca", 128);
-    for (const Mixer kind : mixers(in, layers, [](u32 i) { return i < 2 || i % 2 == 0 ? Mixer::heavy : Mixer::sparse; })) {
+    for (const Mixer kind :
+         mixers(in, layers, [](u32 i) { return i < 2 || i % 2 == 0 ? Mixer::heavy : Mixer::sparse; })) {
         ratios.push_back(kind == Mixer::sparse ? sparse : kind == Mixer::heavy ? heavy : 0);
         if (kind != Mixer::sparse && kind != Mixer::heavy && kind != Mixer::sliding) {
             in.fail(in.pointer("layer_types"), "a layer kind without a window of latents",
@@ -160,14 +169,19 @@ inline void deepseek_v4(Lowering& in) {
     const std::vector<u64> ratios = compress_ratios(in, layers);
     in.model.rope_in_latent = in.size({"qk_rope_head_dim"}, 64, 0);
     in.model.index = {.heads = in.size({"index_n_heads"}, 64), .picked = in.size({"index_topk"}, 512)};
-    in.note(Origin::assumed, in.pointer("index_head_dim"), "index keys in fp8 with an fp32 scale per 128; compressor "
+    in.note(Origin::assumed, in.pointer("index_head_dim"),
+            "index keys in fp8 with an fp32 scale per 128; compressor "
             "windows in fp32; growing elements per token are averages");
     const auto forms_at = [&](u64 ratio) {
         if (ratio != 0 && ratio != 4 && ratio != 128) {
             in.fail(in.pointer("compress_ratios"), std::to_string(ratio), "0, 4 or 128");
         }
-        return CompressedLatent{.latent = dim, .window = static_cast<u32>(window), .ratio = static_cast<u32>(ratio),
-                                .index_dim = ratio == 4 ? index : 0, .index_format = index_format(index)}.forms();
+        return CompressedLatent{.latent = dim,
+                                .window = static_cast<u32>(window),
+                                .ratio = static_cast<u32>(ratio),
+                                .index_dim = ratio == 4 ? index : 0,
+                                .index_format = index_format(index)}
+            .forms();
     };
     in.begin(layers, in.heads());
     for (u32 i = 0; i < layers && !in.failed(); ++i) {
@@ -176,7 +190,8 @@ inline void deepseek_v4(Lowering& in) {
     draft_layers(in, forms_at(ratios.size() > layers ? ratios[layers] : 0));
 }
 
-/// MTP modules of MiniMax: modules x layers each. M3 also gives num_nextn_predict_layers: modules count, noted.
+/// MTP modules of MiniMax: modules x layers each. M3 also gives num_nextn_predict_layers: modules count,
+/// noted.
 inline void minimax_draft(Lowering& in, const LayerForms& forms) {
     const u64 modules = in["use_mtp"].is_false() ? 0 : in.optional_size({"num_mtp_modules"}, most_layers);
     const u64 nextn = in.optional_size({"num_nextn_predict_layers"}, most_layers);
@@ -203,7 +218,8 @@ inline void minimax_m2(Lowering& in) {
     minimax_draft(in, forms);
 }
 
-/// MiniMax-M3: layers marked in sparse_attention_freq keep one index key per token beside all keys and values.
+/// MiniMax-M3: layers marked in sparse_attention_freq keep one index key per token beside all keys and
+/// values.
 inline void minimax_m3(Lowering& in) {
     const u32 layers = in.layers();
     const LayerForms forms = in.gqa().forms();
@@ -211,10 +227,12 @@ inline void minimax_m3(Lowering& in) {
     const std::string where = in.pointer("sparse_attention_config");
     const auto own = [&](const char* nested, const char* flat, u32 otherwise) {
         const JsonValue value = sparse[nested].given() ? sparse[nested] : in[flat];
-        return value.given() ? static_cast<u32>(in.checked(value, where + '/' + nested, 1, most_size)) : otherwise;
+        return value.given() ? static_cast<u32>(in.checked(value, where + '/' + nested, 1, most_size))
+                             : otherwise;
     };
     const u32 dim = own("sparse_index_dim", "index_head_dim", 128);
-    std::vector<u64> freq = numbers(in, sparse["sparse_attention_freq"], where + "/sparse_attention_freq", layers);
+    std::vector<u64> freq =
+        numbers(in, sparse["sparse_attention_freq"], where + "/sparse_attention_freq", layers);
     if (freq.empty()) {
         for (const Mixer kind : listed(in, layers, "layer_types")) {
             freq.push_back(kind == Mixer::sparse ? 1 : 0);

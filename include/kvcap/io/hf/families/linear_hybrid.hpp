@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Families of attention and linear-attention layers: gated delta, KDA, lightning, RG-LRU and short convolutions.
-// After vLLM 0.28 model code, Jet-Nemotron's cache and the transformers classes.
+// Families of attention and linear-attention layers: gated delta, KDA, lightning, RG-LRU and short
+// convolutions. After vLLM 0.28 model code, Jet-Nemotron's cache and the transformers classes.
 #pragma once
 
 #include <kvcap/io/hf/families/latent.hpp>
@@ -12,10 +12,12 @@ namespace kvcap::inline v1::hf {
 inline void qwen3_next(Lowering& in) {
     const u32 layers = in.layers();
     const LayerForms attention = in.gqa().forms();
-    const GatedDelta state{.key_heads = in.size({"linear_num_key_heads"}, 16), .key_dim = in.size({"linear_key_head_dim"}, 128),
+    const GatedDelta state{.key_heads = in.size({"linear_num_key_heads"}, 16),
+                           .key_dim = in.size({"linear_key_head_dim"}, 128),
                            .value_heads = in.size({"linear_num_value_heads"}, 32),
                            .value_dim = in.size({"linear_value_head_dim"}, 128, 1, 65535),
-                           .kernel = conv_kernel(in, {"linear_conv_kernel_dim"}, 4), .state_format = state_format(in)};
+                           .kernel = conv_kernel(in, {"linear_conv_kernel_dim"}, 4),
+                           .state_format = state_format(in)};
     in.product(2 * u64{state.key_heads}, state.key_dim, "key heads x width");
     in.product(state.value_heads, state.value_dim, "value heads x width");
     const bool listed = in["layer_types"].given();
@@ -30,16 +32,23 @@ inline void olmo_hybrid(Lowering& in) {
     const u32 layers = in.layers();
     const LayerForms attention = in.gqa().forms();
     const u32 key_heads = in["linear_num_key_heads"].given() ? in.size({"linear_num_key_heads"}) : in.heads();
-    const u32 value_heads = in["linear_num_value_heads"].given() ? in.size({"linear_num_value_heads"}) : in.heads();
+    const u32 value_heads =
+        in["linear_num_value_heads"].given() ? in.size({"linear_num_value_heads"}) : in.heads();
     u32 key_dim = 3 * in.width() / 4 / key_heads;
     if (in["linear_key_head_dim"].given()) {
         key_dim = in.size({"linear_key_head_dim"});
     } else {
-        in.note(Origin::derived, in.pointer("linear_key_head_dim"), std::to_string(key_dim) + " = 0.75 x width / heads");
+        in.note(Origin::derived, in.pointer("linear_key_head_dim"),
+                std::to_string(key_dim) + " = 0.75 x width / heads");
     }
-    const u32 value_dim = in["linear_value_head_dim"].given() ? in.size({"linear_value_head_dim"}) : 2 * key_dim;
-    const GatedDelta state{.key_heads = key_heads, .key_dim = key_dim, .value_heads = value_heads, .value_dim = value_dim,
-                           .kernel = conv_kernel(in, {"linear_conv_kernel_dim"}, 4), .state_format = state_format(in)};
+    const u32 value_dim =
+        in["linear_value_head_dim"].given() ? in.size({"linear_value_head_dim"}) : 2 * key_dim;
+    const GatedDelta state{.key_heads = key_heads,
+                           .key_dim = key_dim,
+                           .value_heads = value_heads,
+                           .value_dim = value_dim,
+                           .kernel = conv_kernel(in, {"linear_conv_kernel_dim"}, 4),
+                           .state_format = state_format(in)};
     in.product(2 * u64{key_heads}, key_dim, "key heads x width");
     in.product(value_heads, value_dim, "value heads x width");
     if (value_dim > 65535) {
@@ -58,7 +67,8 @@ inline void jet_nemotron(Lowering& in) {
     const std::string where = in.pointer("efficient_attention_config");
     const JsonValue jet = own["jet"];
     const auto of_jet = [&](const char* key, u32 otherwise) {
-        return jet[key].given() ? static_cast<u32>(in.checked(jet[key], where + "/jet/" + key, 1, 65535)) : otherwise;
+        return jet[key].given() ? static_cast<u32>(in.checked(jet[key], where + "/jet/" + key, 1, 65535))
+                                : otherwise;
     };
     const u32 heads = of_jet("num_heads", 6);
     const u32 key = of_jet("head_dim", 256);
@@ -68,11 +78,13 @@ inline void jet_nemotron(Lowering& in) {
     }
     const u32 value = in.failed() ? 1 : static_cast<u32>(std::llround(expand * static_cast<double>(key)));
     const u32 kernel = of_jet("conv_size", 4);
-    const State state = state_of(Kind::gated_delta, conv_of(in.product(heads, value, "heads x value width"), kernel, bf16),
-                                 matrix_state(heads, key, value, f32));
+    const State state =
+        state_of(Kind::gated_delta, conv_of(in.product(heads, value, "heads x value width"), kernel, bf16),
+                 matrix_state(heads, key, value, f32));
     in.note(Origin::assumed, where + "/jet", "recurrent state in fp32; conv state of kernel - 1 values");
     const JsonValue window = own["swa"]["window_size"];
-    const Attention caches = attention_of(in.gqa(), window.given() ? in.checked(window, where + "/swa/window_size", 1, most_tokens) : 0);
+    const Attention caches = attention_of(
+        in.gqa(), window.given() ? in.checked(window, where + "/swa/window_size", 1, most_tokens) : 0);
     const std::vector<Mixer> kinds = listed(in, layers, "layer_types");
     if (kinds.empty()) {
         in.fail(in.pointer("layer_types"), "nothing", "a list of jet, swa and attn");
@@ -80,7 +92,8 @@ inline void jet_nemotron(Lowering& in) {
     in.begin(layers, in.heads());
     for (u32 i = 0; i < kinds.size() && !in.failed(); ++i) {
         if (kinds[i] != Mixer::linear && kinds[i] != Mixer::full && kinds[i] != Mixer::sliding) {
-            in.fail(in.pointer("layer_types") + '/' + std::to_string(i), "another kind of layer", "jet, swa or attn");
+            in.fail(in.pointer("layer_types") + '/' + std::to_string(i), "another kind of layer",
+                    "jet, swa or attn");
         }
         in.put(i, kinds[i] == Mixer::linear ? state.forms() : caches.of(kinds[i]));
     }
@@ -99,13 +112,16 @@ inline void kimi_linear(Lowering& in) {
                     .head_dim = of_linear("head_dim", "linear_head_dim", 128),
                     .kernel = of_linear("short_conv_kernel_size", "linear_conv_kernel_dim", 4)};
     in.product(3 * u64{state.heads}, state.head_dim, "KDA heads x width");
-    in.note(Origin::derived, where, "KDA state in fp32; conv state of kernel - 1 inputs; layer numbers count from 1");
+    in.note(Origin::derived, where,
+            "KDA state in fp32; conv state of kernel - 1 inputs; layer numbers count from 1");
     const bool by_full = own["full_attn_layers"].given();
-    const std::vector<bool> full = marked(in, own["full_attn_layers"], where + "/full_attn_layers", layers, 1);
+    const std::vector<bool> full =
+        marked(in, own["full_attn_layers"], where + "/full_attn_layers", layers, 1);
     const std::vector<bool> kda = marked(in, own["kda_layers"], where + "/kda_layers", layers, 1);
     for (u32 i = 0; i < layers && by_full && own["kda_layers"].given(); ++i) {
         if (full[i] == kda[i]) {
-            in.fail(where, "layer " + std::to_string(i + 1) + " in " + (full[i] ? "both lists" : "neither list"),
+            in.fail(where,
+                    "layer " + std::to_string(i + 1) + " in " + (full[i] ? "both lists" : "neither list"),
                     "each layer in full_attn_layers or kda_layers");
         }
     }
@@ -124,8 +140,11 @@ inline LayerForms lightning_of(Lowering& in) {
     if (dim > 65535) {
         in.fail(in.pointer("head_dim"), std::to_string(dim), "at most 65535");
     }
-    return lightning(in.heads(), dim, state_format(in, bf16, "absent: lightning state in the model's 16-bit dtype "
-                                                            "(some engines keep fp32)")).forms();
+    return lightning(in.heads(), dim,
+                     state_format(in, bf16,
+                                  "absent: lightning state in the model's 16-bit dtype "
+                                  "(some engines keep fp32)"))
+        .forms();
 }
 
 /// MiniMax-01 and M1: attn_type_list, 1 softmax, 0 lightning.
@@ -147,12 +166,13 @@ inline void minimax(Lowering& in) {
         return minimax_01(in);
     }
     const u32 layers = in.layers();
-    const std::vector<Mixer> kinds = mixers(in, layers, [](u32 i) { return i % 2 == 0 ? Mixer::full : Mixer::linear; });
+    const std::vector<Mixer> kinds =
+        mixers(in, layers, [](u32 i) { return i % 2 == 0 ? Mixer::full : Mixer::linear; });
     put_either(in, kinds, in.gqa().forms(), lightning_of(in));
 }
 
-/// Ling and Ring linear: the last of each group is softmax (and what is left over behind whole groups), the others
-/// lightning, or KDA in files with a short convolution.
+/// Ling and Ring linear: the last of each group is softmax (and what is left over behind whole groups), the
+/// others lightning, or KDA in files with a short convolution.
 inline void bailing(Lowering& in) {
     const u32 layers = in.layers();
     const std::string_view said = in["full_attention_type"].text();
@@ -179,7 +199,8 @@ inline void recurrent_gemma(Lowering& in) {
     const u32 layers = in.layers();
     const JsonValue blocks = in.first({"block_types", "_block_types"});
     std::vector<bool> attention;
-    blocks.each([&](u32, std::string_view, JsonValue word) { attention.push_back(word.text() == "attention"); });
+    blocks.each(
+        [&](u32, std::string_view, JsonValue word) { attention.push_back(word.text() == "attention"); });
     if (attention.empty()) {
         in.note(Origin::assumed, in.pointer("block_types"), "absent: recurrent, recurrent, attention");
         attention = {false, false, true};
@@ -195,7 +216,8 @@ inline void recurrent_gemma(Lowering& in) {
     put_either(in, kinds, window, state);
 }
 
-/// LFM2: attention at full_attn_idxs or where layer_types says; without both, everywhere. conv_L_cache is the kernel.
+/// LFM2: attention at full_attn_idxs or where layer_types says; without both, everywhere. conv_L_cache is the
+/// kernel.
 inline void lfm2(Lowering& in) {
     const u32 layers = in.layers();
     const bool by_index = in["full_attn_idxs"].given();

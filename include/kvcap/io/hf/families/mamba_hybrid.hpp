@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT
-// Families of attention and Mamba layers: which layers are which, and how wide is the state? After vLLM 0.28 model code
-// and the transformers classes. Where a layer holds both, the order of caches is the engine's registration order.
+// Families of attention and Mamba layers: which layers are which, and how wide is the state? After vLLM 0.28
+// model code and the transformers classes. Where a layer holds both, the order of caches is the engine's
+// registration order.
 #pragma once
 
 #include <kvcap/io/hf/families/state.hpp>
 
 namespace kvcap::inline v1::hf {
 
-/// Puts attention on full layers and the state on the others, which must be of kind `other` (the word for it may also be
-/// linear_attention, as newer files write every state).
-inline void put_either(Lowering& in, const std::vector<Mixer>& kinds, const LayerForms& attention, const LayerForms& state,
-                       Mixer other = Mixer::linear) {
+/// Puts attention on full layers and the state on the others, which must be of kind `other` (the word for it
+/// may also be linear_attention, as newer files write every state).
+inline void put_either(Lowering& in, const std::vector<Mixer>& kinds, const LayerForms& attention,
+                       const LayerForms& state, Mixer other = Mixer::linear) {
     in.begin(static_cast<u32>(kinds.size()), in.heads());
     for (u32 i = 0; i < kinds.size() && !in.failed(); ++i) {
         if (kinds[i] != Mixer::full && kinds[i] != other && kinds[i] != Mixer::linear) {
-            in.fail(in.pointer("layer_types") + '/' + std::to_string(i), "a kind of layer that " + std::string{in.type()} +
-                    " does not have", "attention or its own kind of state");
+            in.fail(in.pointer("layer_types") + '/' + std::to_string(i),
+                    "a kind of layer that " + std::string{in.type()} + " does not have",
+                    "attention or its own kind of state");
         }
         in.put(i, kinds[i] == Mixer::full ? attention : state);
     }
@@ -27,7 +29,8 @@ inline Mamba2 mamba2_of(Lowering& in, u32 inner) {
     const u32 heads = in.size({"mamba_n_heads", "mamba_num_heads"}, 128);
     const JsonValue given = in["mamba_d_head"];
     const u32 dim = given.is_whole() ? in.size({"mamba_d_head"}, 0, 1, 65535)
-                                     : in.quotient(inner, heads, in.pointer("mamba_d_head"), "mamba width / mamba_n_heads");
+                                     : in.quotient(inner, heads, in.pointer("mamba_d_head"),
+                                                   "mamba width / mamba_n_heads");
     if (given.given() && !given.is_whole() && given.text() != "auto") {
         in.fail(in.pointer("mamba_d_head"), given.shown(), "an integer or \"auto\"");
     }
@@ -63,8 +66,10 @@ inline void bamba(Lowering& in) {
     const u32 layers = in.layers();
     const LayerForms attention = in.gqa().forms();
     const LayerForms state = mamba2_of(in, mamba_inner(in)).forms();
-    const std::vector<bool> at = marked(in, in["attn_layer_indices"], in.pointer("attn_layer_indices"), layers);
-    const std::vector<Mixer> kinds = mixers(in, layers, [&](u32 i) { return at[i] ? Mixer::full : Mixer::mamba; });
+    const std::vector<bool> at =
+        marked(in, in["attn_layer_indices"], in.pointer("attn_layer_indices"), layers);
+    const std::vector<Mixer> kinds =
+        mixers(in, layers, [&](u32 i) { return at[i] ? Mixer::full : Mixer::mamba; });
     put_either(in, kinds, attention, state, Mixer::mamba);
 }
 
@@ -94,8 +99,10 @@ inline void falcon_h1(Lowering& in) {
     }
 }
 
-/// Zamba and Zamba2 hold both caches on hybrid layers; the shared attention's caches are registered before all states.
-inline void put_zamba(Lowering& in, const std::vector<bool>& hybrid, const LayerForms& attention, const LayerForms& state) {
+/// Zamba and Zamba2 hold both caches on hybrid layers; the shared attention's caches are registered before
+/// all states.
+inline void put_zamba(Lowering& in, const std::vector<bool>& hybrid, const LayerForms& attention,
+                      const LayerForms& state) {
     in.begin(static_cast<u32>(hybrid.size()), in.heads());
     for (u32 i = 0; i < hybrid.size() && !in.failed(); ++i) {
         if (hybrid[i]) {
@@ -115,7 +122,8 @@ inline Gqa zamba_attention(Lowering& in) {
     }
     const u32 wide = in.product(2, in.width(), "2 x hidden_size");
     return {.kv_heads = kv,
-            .head_dim = in.quotient(wide, in.heads(), in.pointer("hidden_size"), "2 x hidden_size / num_attention_heads")};
+            .head_dim = in.quotient(wide, in.heads(), in.pointer("hidden_size"),
+                                    "2 x hidden_size / num_attention_heads")};
 }
 
 inline void zamba(Lowering& in) {
@@ -154,14 +162,19 @@ inline void zamba2(Lowering& in) {
         }
     }
     const Gqa attention = zamba_attention(in);
-    const u32 inner = in.product(in.size({"mamba_expand", "expansion_factor"}, 2), in.width(), "expand x hidden_size");
+    const u32 inner =
+        in.product(in.size({"mamba_expand", "expansion_factor"}, 2), in.width(), "expand x hidden_size");
     const bool by_dim = in["mamba_headdim"].given();
-    const u32 heads = by_dim ? in.quotient(inner, in.size({"mamba_headdim"}), in.pointer("mamba_headdim"), "mamba width / mamba_headdim")
+    const u32 heads = by_dim ? in.quotient(inner, in.size({"mamba_headdim"}), in.pointer("mamba_headdim"),
+                                           "mamba width / mamba_headdim")
                              : in.size({"n_mamba_heads"}, 8);
     const u32 dim = in.quotient(inner, heads, in.pointer("n_mamba_heads"), "mamba width / n_mamba_heads");
-    const Mamba2 state{.heads = heads, .head_dim = dim, .state_dim = in.size({"mamba_d_state", "state_size"}, 64),
+    const Mamba2 state{.heads = heads,
+                       .head_dim = dim,
+                       .state_dim = in.size({"mamba_d_state", "state_size"}, 64),
                        .groups = in.size({"mamba_ngroups"}, 1),
-                       .kernel = conv_kernel(in, {"mamba_d_conv", "conv_dimension"}, 4), .state_format = state_format(in)};
+                       .kernel = conv_kernel(in, {"mamba_d_conv", "conv_dimension"}, 4),
+                       .state_format = state_format(in)};
     put_zamba(in, hybrid, attention.forms(), state.forms());
 }
 
@@ -171,7 +184,8 @@ inline std::vector<Mixer> nemotron_kinds(Lowering& in) {
     const JsonValue words = in.first({"layers_block_type", "layer_types"});
     const JsonValue letters = in["hybrid_override_pattern"];
     if (words.is_array()) {
-        return listed(in, words.size(), in["layers_block_type"].is_array() ? "layers_block_type" : "layer_types");
+        return listed(in, words.size(),
+                      in["layers_block_type"].is_array() ? "layers_block_type" : "layer_types");
     }
     for (const char letter : letters.text()) {
         kinds.push_back(letter == 'M' ? Mixer::mamba : letter == '*' ? Mixer::full : Mixer::none);
@@ -180,7 +194,8 @@ inline std::vector<Mixer> nemotron_kinds(Lowering& in) {
         }
     }
     if (kinds.empty()) {
-        in.fail(in.pointer("hybrid_override_pattern"), letters.shown(), "a pattern, or the list layers_block_type");
+        in.fail(in.pointer("hybrid_override_pattern"), letters.shown(),
+                "a pattern, or the list layers_block_type");
     }
     return kinds;
 }
@@ -211,14 +226,18 @@ inline void nemotron_h(Lowering& in) {
     const u64 said = in.optional_size({"num_hidden_layers"}, most_layers);
     const u32 layers = static_cast<u32>(kinds.size());
     if (said != 0 && said != layers && !in.failed()) {
-        in.fail(in.pointer("num_hidden_layers"), std::to_string(said), "the pattern's length " + std::to_string(layers));
+        in.fail(in.pointer("num_hidden_layers"), std::to_string(said),
+                "the pattern's length " + std::to_string(layers));
     }
     const LayerForms attention = Gqa{.kv_heads = in.kv_heads(),
                                      .head_dim = in.head_dim({"head_dim", "attention_head_dim"})}.forms();
-    const Mamba2 state{.heads = in.size({"mamba_num_heads"}, 128), .head_dim = in.size({"mamba_head_dim"}, 64, 1, 65535),
-                       .state_dim = in.size({"ssm_state_size"}, 128), .groups = in.size({"n_groups"}, 8),
-                       .kernel = conv_kernel(in, {"conv_kernel"}, 4),
-                       .state_format = state_format(in, f32, "absent: recurrent state in fp32, as vLLM takes it")};
+    const Mamba2 state{
+        .heads = in.size({"mamba_num_heads"}, 128),
+        .head_dim = in.size({"mamba_head_dim"}, 64, 1, 65535),
+        .state_dim = in.size({"ssm_state_size"}, 128),
+        .groups = in.size({"n_groups"}, 8),
+        .kernel = conv_kernel(in, {"conv_kernel"}, 4),
+        .state_format = state_format(in, f32, "absent: recurrent state in fp32, as vLLM takes it")};
     in.product(state.heads, state.head_dim, "mamba_num_heads x mamba_head_dim");
     in.begin(layers, in.heads());
     for (u32 i = 0; i < layers && !in.failed(); ++i) {
@@ -227,14 +246,15 @@ inline void nemotron_h(Lowering& in) {
         } else if (kinds[i] == Mixer::mamba || kinds[i] == Mixer::linear) {
             in.put(i, state.forms());
         } else if (kinds[i] != Mixer::none) {
-            in.fail(in.pointer("layers_block_type") + '/' + std::to_string(i), "a kind of layer that nemotron_h does not have",
-                    "mamba, attention, moe or mlp");
+            in.fail(in.pointer("layers_block_type") + '/' + std::to_string(i),
+                    "a kind of layer that nemotron_h does not have", "mamba, attention, moe or mlp");
         }
     }
     nemotron_draft(in, attention);
 }
 
-/// PLaMo 2: attention where i mod mamba_step is mamba_step / 2 (short models: the last layer); no B and C in the conv.
+/// PLaMo 2: attention where i mod mamba_step is mamba_step / 2 (short models: the last layer); no B and C in
+/// the conv.
 inline void plamo2(Lowering& in) {
     const u32 layers = in.layers();
     const u32 step = in.size({"mamba_step"}, 2);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Which rule and which class defaults belong to a `model_type`? One line each; a new family is a line here and, where its
-// rule is new, one function in a family header. Defaults {layers, width, heads, kv_heads, head_dim, window} are those of
-// the transformers config classes (0: see Defaults); remote-code families have none, so missing keys are refused.
+// Which rule and which class defaults belong to a `model_type`? One line each; a new family is a line here
+// and, where its rule is new, one function in a family header. Defaults {layers, width, heads, kv_heads,
+// head_dim, window} are those of the transformers config classes (0: see Defaults); remote-code families have
+// none, so missing keys are refused.
 #pragma once
 
 #include <kvcap/io/hf/families/encoder_decoder.hpp>
 #include <kvcap/io/hf/families/linear_hybrid.hpp>
 #include <kvcap/io/hf/families/window.hpp>
+#include <kvcap/io/hf/wrappers.hpp>
 
 namespace kvcap::inline v1::hf {
 
@@ -237,30 +239,6 @@ inline constexpr Family families[] = {
     {"xlm-roberta", encoder_only, {12, 768, 12}},
 };
 
-/// The decoder inside an outer `model_type` when the nested block names none.
-struct Wrapper {
-    std::string_view outer;
-    std::string_view inner;
-};
-
-inline constexpr Wrapper wrappers[] = {
-    {"aria", "aria_text"}, {"aya_vision", "cohere2"}, {"cohere2_vision", "cohere2"}, {"deepseek_vl", "llama"},
-    {"deepseek_vl_v2", "deepseek_v2"}, {"emu3", "emu3_text_model"}, {"ernie4_5_vl_moe", "ernie4_5_vl_moe_text"},
-    {"exaone4_5", "exaone4_5_text"}, {"fuyu", "persimmon"}, {"gemma3", "gemma3_text"}, {"gemma3n", "gemma3n_text"},
-    {"gemma4", "gemma4_text"}, {"glm4v", "glm4v_text"}, {"glm4v_moe", "glm4v_moe_text"}, {"got_ocr2", "qwen2"},
-    {"granite_speech", "granite"}, {"idefics2", "mistral"}, {"idefics3", "llama"}, {"internvl", "qwen2"},
-    {"internvl_chat", "internlm2"}, {"janus", "llama"}, {"kimi_k25", "deepseek_v3"}, {"kimi_k3", "kimi_linear"},
-    {"kimi_vl", "deepseek_v3"}, {"lfm2_vl", "lfm2"}, {"llama4", "llama4_text"}, {"llava", "llama"},
-    {"llava_next", "llama"}, {"llava_next_video", "llama"}, {"llava_onevision", "qwen2"},
-    {"minimax_m3_vl", "minimax_m3_vl_text"}, {"mistral3", "mistral"}, {"mllama", "mllama_text_model"},
-    {"multi_modality", "llama"}, {"ovis2", "qwen2"}, {"paddleocr_vl", "paddleocr_vl_text"}, {"paligemma", "gemma"},
-    {"pixtral", "mistral"}, {"qwen2_5_omni", "qwen2_5_omni_text"}, {"qwen2_5_vl", "qwen2_5_vl_text"},
-    {"qwen2_audio", "qwen2"}, {"qwen2_vl", "qwen2_vl_text"}, {"qwen3_5", "qwen3_5_text"},
-    {"qwen3_5_moe", "qwen3_5_moe_text"}, {"qwen3_omni_moe", "qwen3_omni_moe_text"}, {"qwen3_vl", "qwen3_vl_text"},
-    {"qwen3_vl_moe", "qwen3_vl_moe_text"}, {"smolvlm", "llama"}, {"step3_vl", "step3_text"}, {"step3p7", "step3p5"},
-    {"video_llava", "llama"}, {"vipllava", "llama"}, {"voxtral", "llama"},
-};
-
 inline const Family* family_of(std::string_view type) noexcept {
     for (const Family& family : families) {
         if (family.type == type) {
@@ -268,15 +246,6 @@ inline const Family* family_of(std::string_view type) noexcept {
         }
     }
     return nullptr;
-}
-
-inline std::string_view decoder_of(std::string_view outer) noexcept {
-    for (const Wrapper& wrapper : wrappers) {
-        if (wrapper.outer == outer) {
-            return wrapper.inner;
-        }
-    }
-    return {};
 }
 
 }  // namespace kvcap::inline v1::hf

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Families without attention: each layer keeps a state of fixed size. Shapes after vLLM 0.28 (serving convention: a
-// convolution of k taps keeps k - 1 inputs), flash-linear-attention and the transformers classes.
+// Families without attention: each layer keeps a state of fixed size. Shapes after vLLM 0.28 (serving
+// convention: a convolution of k taps keeps k - 1 inputs), flash-linear-attention and the transformers
+// classes.
 #pragma once
 
 #include <kvcap/io/hf/families/plain.hpp>
@@ -17,8 +18,9 @@ inline void put_state(Lowering& in, const LayerForms& forms) {
 }
 
 /// Element format of a recurrent state: as the file hints, else `rule` with a note.
-inline ElementFormat state_format(Lowering& in, ElementFormat rule = bf16,
-                                  std::string_view why = "absent: recurrent state in the model's 16-bit dtype") {
+inline ElementFormat state_format(
+    Lowering& in, ElementFormat rule = bf16,
+    std::string_view why = "absent: recurrent state in the model's 16-bit dtype") {
     const Keys keys{"mamba_ssm_cache_dtype", "mamba_ssm_dtype"};
     const std::string_view hint = in.first(keys).text();
     const bool wide = hint == "float32" || hint == "fp32";
@@ -73,16 +75,20 @@ inline void rwkv4(Lowering& in) {
     put_state(in, kvcap::rwkv4(width, attention).forms());
 }
 
-/// RWKV-5, 6, 7: two token shifts of the width; heads of 64 x 64. num_attention_heads, where present, is not attention.
+/// RWKV-5, 6, 7: two token shifts of the width; heads of 64 x 64. num_attention_heads, where present, is not
+/// attention.
 inline void rwkv567(Lowering& in) {
     const u32 width = in.width();
     const u32 attention = in["attention_hidden_size"].given() ? in.size({"attention_hidden_size"}) : width;
     const u32 dim = in.size({"head_size", "head_dim"}, 64, 1, 65535);
     if (in["attn"].given()) {
-        in.fail(in.pointer("attn"), in["attn"].shown(), "no attention layers beside RWKV", {}, Trouble::unknown);
+        in.fail(in.pointer("attn"), in["attn"].shown(), "no attention layers beside RWKV", {},
+                Trouble::unknown);
     }
     in.note(Origin::derived, in.pointer("head_size"), "recurrent state in fp32");
-    put_state(in, rwkv(width, in.quotient(attention, dim, in.pointer("hidden_size"), "width / head_size"), dim).forms());
+    put_state(in,
+              rwkv(width, in.quotient(attention, dim, in.pointer("hidden_size"), "width / head_size"), dim)
+                  .forms());
 }
 
 /// A fraction of the width under `key`, rounded to an integer.
@@ -104,7 +110,8 @@ inline void gla(Lowering& in) {
     const u32 key = scaled(in, "expand_k", 0.5, width);
     const u32 value = scaled(in, "expand_v", 1.0, width);
     if (in["attn"].given()) {
-        in.fail(in.pointer("attn"), in["attn"].shown(), "no attention layers beside GLA", {}, Trouble::unknown);
+        in.fail(in.pointer("attn"), in["attn"].shown(), "no attention layers beside GLA", {},
+                Trouble::unknown);
     }
     in.note(Origin::assumed, in.pointer("num_heads"), "recurrent state in fp32");
     State state = kvcap::gla(heads, in.quotient(key, heads, in.pointer("expand_k"), "key width / heads"),
@@ -116,19 +123,22 @@ inline void gla(Lowering& in) {
     put_state(in, state.forms());
 }
 
-/// xLSTM: key width is qk_dim_factor x width, rounded up to 64; matrix memory, normaliser and stabiliser per head.
+/// xLSTM: key width is qk_dim_factor x width, rounded up to 64; matrix memory, normaliser and stabiliser per
+/// head.
 inline void xlstm(Lowering& in) {
     const u32 heads = in.size({"num_heads"}, in.defaults().heads);
     const u32 width = in.size({"embedding_dim", "hidden_size"}, in.defaults().width);
     const u64 key = round_up(scaled(in, "qk_dim_factor", 0.5, width), 64);
     const u64 value = round_up(scaled(in, "v_dim_factor", 1.0, width), 64);
-    const bool half = in["inference_state_dtype"].text() == "bfloat16" || in["inference_state_dtype"].text() == "float16";
+    const bool half =
+        in["inference_state_dtype"].text() == "bfloat16" || in["inference_state_dtype"].text() == "float16";
     in.note(half ? Origin::given : Origin::assumed, in.pointer("inference_state_dtype"),
             half ? "state in 16 bits" : "state in fp32");
     const u32 layers = in.size({"num_hidden_layers", "num_blocks"}, in.defaults().layers, 1, most_layers);
-    const LayerForms forms = mlstm(heads, in.quotient(key, heads, in.pointer("qk_dim_factor"), "key width / heads"),
-                                   in.quotient(value, heads, in.pointer("v_dim_factor"), "value width / heads"),
-                                   half ? bf16 : f32).forms();
+    const LayerForms forms =
+        mlstm(heads, in.quotient(key, heads, in.pointer("qk_dim_factor"), "key width / heads"),
+              in.quotient(value, heads, in.pointer("v_dim_factor"), "value width / heads"), half ? bf16 : f32)
+            .forms();
     in.begin(layers, 0);
     for (u32 i = 0; i < layers && !in.failed(); ++i) {
         in.put(i, forms);

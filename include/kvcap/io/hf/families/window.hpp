@@ -17,7 +17,9 @@ inline void all_slide(Lowering& in) {
 inline void switched(Lowering& in) {
     const bool on = in.flag("use_sliding_window", false);
     const bool listed = in["layer_types"].given();
-    const u64 from = on && !listed ? in.size({"max_window_layers"}, in.defaults().layers == 80 ? 80 : 28, 0, most_layers) : 0;
+    const u64 from =
+        on && !listed ? in.size({"max_window_layers"}, in.defaults().layers == 80 ? 80 : 28, 0, most_layers)
+                      : 0;
     attention_layers(in, on || listed ? in.window() : 0,
                      [=](u32 i) { return on && i >= from ? Mixer::sliding : Mixer::full; });
 }
@@ -34,8 +36,10 @@ inline void switched_even(Lowering& in) {
 inline void from_max_window(Lowering& in) {
     const u64 window = in.window();
     const JsonValue given = in["max_window_layers"];
-    const u64 from = given.given() ? in.checked(given, in.pointer("max_window_layers"), 0, most_layers) : most_layers;
-    attention_layers(in, window, [=](u32 i) { return window != 0 && i >= from ? Mixer::sliding : Mixer::full; });
+    const u64 from =
+        given.given() ? in.checked(given, in.pointer("max_window_layers"), 0, most_layers) : most_layers;
+    attention_layers(in, window,
+                     [=](u32 i) { return window != 0 && i >= from ? Mixer::sliding : Mixer::full; });
 }
 
 /// Even layers slide (Gemma 2, gpt-oss, VaultGemma).
@@ -65,7 +69,9 @@ inline void every_nth_full(Lowering& in, Keys keys, u32 otherwise) {
     });
 }
 
-inline void gemma3(Lowering& in) { every_nth_full(in, {"sliding_window_pattern", "_sliding_window_pattern"}, 6); }
+inline void gemma3(Lowering& in) {
+    every_nth_full(in, {"sliding_window_pattern", "_sliding_window_pattern"}, 6);
+}
 inline void every_4th_full(Lowering& in) {
     every_nth_full(in, {"sliding_window_pattern", "_sliding_window_pattern"}, 4);
 }
@@ -93,7 +99,8 @@ inline void llama4(Lowering& in) {
     const JsonValue given = in["attention_chunk_size"];
     const u64 chunk = given.is_null() ? 0 : in.size({"attention_chunk_size"}, 8192, 1, most_size << 11);
     const std::vector<u64> rope = numbers(in, in["no_rope_layers"], in.pointer("no_rope_layers"), layers);
-    const u32 interval = rope.empty() && !in["layer_types"].given() ? in.size({"no_rope_layer_interval"}, 4) : 1;
+    const u32 interval =
+        rope.empty() && !in["layer_types"].given() ? in.size({"no_rope_layer_interval"}, 4) : 1;
     const Attention caches = attention_of(in.gqa(), 0, chunk);
     in.begin(layers, in.heads());
     put_attention(in, mixers(in, layers, [&](u32 i) {
@@ -103,10 +110,12 @@ inline void llama4(Lowering& in) {
 }
 
 /// Gemma 3n and 4: the last `num_kv_shared_layers` layers own nothing; each reads the last owner of its kind.
-inline void put_shared_tail(Lowering& in, const std::vector<Mixer>& kinds, const Attention& caches, u64 tail) {
+inline void put_shared_tail(Lowering& in, const std::vector<Mixer>& kinds, const Attention& caches,
+                            u64 tail) {
     const u32 layers = static_cast<u32>(kinds.size());
     if (tail > layers) {
-        return in.fail(in.pointer("num_kv_shared_layers"), std::to_string(tail), "at most " + std::to_string(layers));
+        return in.fail(in.pointer("num_kv_shared_layers"), std::to_string(tail),
+                       "at most " + std::to_string(layers));
     }
     const u32 own = layers - static_cast<u32>(tail);
     put_attention(in, {kinds.begin(), kinds.begin() + own}, caches);
@@ -128,14 +137,16 @@ inline void gemma3n(Lowering& in) {
     const Attention caches = attention_of(in.gqa(), in.window());
     in.begin(layers, in.heads());
     const JsonValue shared = in["num_kv_shared_layers"];
-    const u64 tail = shared.is_null() ? 0 : shared.present() ? in.optional_size({"num_kv_shared_layers"}, most_layers)
-                                                             : in.size({"num_kv_shared_layers"}, smaller(15, layers));
-    put_shared_tail(in, mixers(in, layers, [](u32 i) { return (i + 1) % 5 == 0 ? Mixer::full : Mixer::sliding; }),
+    const u64 tail = shared.is_null()   ? 0
+                     : shared.present() ? in.optional_size({"num_kv_shared_layers"}, most_layers)
+                                        : in.size({"num_kv_shared_layers"}, smaller(15, layers));
+    put_shared_tail(in,
+                    mixers(in, layers, [](u32 i) { return (i + 1) % 5 == 0 ? Mixer::full : Mixer::sliding; }),
                     caches, tail);
 }
 
-/// Gemma 4: full layers have their own head width and, with attention_k_eq_v, their own number of key heads. K and V are
-/// both stored although they share a projection. The last layer is always full.
+/// Gemma 4: full layers have their own head width and, with attention_k_eq_v, their own number of key heads.
+/// K and V are both stored although they share a projection. The last layer is always full.
 inline void gemma4(Lowering& in) {
     const u32 layers = in.layers();
     const Gqa local = in.gqa();
@@ -150,7 +161,8 @@ inline void gemma4(Lowering& in) {
     std::vector<Mixer> kinds =
         mixers(in, layers, [](u32 i) { return (i + 1) % 6 == 0 ? Mixer::full : Mixer::sliding; });
     if (kinds.back() != Mixer::full) {
-        in.note(Origin::derived, in.pointer("layer_types"), "the last layer is full attention in every Gemma 4");
+        in.note(Origin::derived, in.pointer("layer_types"),
+                "the last layer is full attention in every Gemma 4");
         kinds.back() = Mixer::full;
     }
     put_shared_tail(in, kinds, caches, in.optional_size({"num_kv_shared_layers"}, most_layers));
@@ -162,9 +174,11 @@ inline void mimo_v2(Lowering& in) {
     Gqa full = in.gqa();
     full.value_dim = in.size({"v_head_dim"}, full.head_dim);
     const u32 slide_heads = in.size({"swa_num_attention_heads"}, in.heads());
-    const bool by_types = !in["hybrid_layer_pattern"].given();  // the transformers class has no swa_ keys: twice as many
-    Gqa slide{.kv_heads = in.grouped(slide_heads, in.size({"swa_num_key_value_heads"}, u64{full.kv_heads} * (by_types ? 2 : 1)),
-                                     in.pointer("swa_num_key_value_heads")),
+    const bool by_types =
+        !in["hybrid_layer_pattern"].given();  // the transformers class has no swa_ keys: twice as many
+    Gqa slide{.kv_heads = in.grouped(
+                  slide_heads, in.size({"swa_num_key_value_heads"}, u64{full.kv_heads} * (by_types ? 2 : 1)),
+                  in.pointer("swa_num_key_value_heads")),
               .head_dim = in.size({"swa_head_dim"}, full.head_dim)};
     slide.value_dim = in.size({"swa_v_head_dim"}, full.value_dim);
     const std::vector<u64> pattern =
@@ -189,7 +203,8 @@ inline void step3p5(Lowering& in) {
     const std::string where = in.pointer("attention_other_setting");
     const auto own = [&](const char* key, u32 otherwise) {
         const JsonValue value = other[key];
-        return value.given() ? static_cast<u32>(in.checked(value, where + '/' + key, 1, most_size)) : otherwise;
+        return value.given() ? static_cast<u32>(in.checked(value, where + '/' + key, 1, most_size))
+                             : otherwise;
     };
     const u32 slide_heads = own("num_attention_heads", in.heads());
     const Gqa slide{.kv_heads = in.grouped(slide_heads, own("num_attention_groups", full.kv_heads), where),
@@ -206,8 +221,8 @@ inline void step3p5(Lowering& in) {
 inline void laguna(Lowering& in) {
     plain(in);
     u64 common = in.model.spec.query_heads;
-    for (const u64 heads : numbers(in, in["num_attention_heads_per_layer"], in.pointer("num_attention_heads_per_layer"),
-                                   in.model.spec.layers)) {
+    for (const u64 heads : numbers(in, in["num_attention_heads_per_layer"],
+                                   in.pointer("num_attention_heads_per_layer"), in.model.spec.layers)) {
         common = greatest_common_divisor(common, heads);
     }
     in.model.spec.query_heads = static_cast<u32>(common);
