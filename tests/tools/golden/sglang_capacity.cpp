@@ -28,9 +28,7 @@ struct Setup {
     sglang::Options options{};
 };
 
-Setup setup_of(const StrictObject& one) {
-    Setup setup{};
-    const StrictObject model{one.at("model")};
+void read_model(const StrictObject& model, Setup& setup) {
     setup.model = sglang_model(model);
     apply_sglang_model(model, setup.options);
     if (model.has("sparse")) {
@@ -41,7 +39,9 @@ Setup setup_of(const StrictObject& one) {
         sparse.done("sparse");
     }
     model.done("model");
-    const StrictObject parallel{one.at("parallel")};
+}
+
+void read_parallel(const StrictObject& parallel, Setup& setup) {
     setup.sharding.tp = parallel.get<u32>("tp");
     setup.sharding.pp = parallel.get<u32>("pp");
     setup.sharding.cp = parallel.get<u32>("cp", 1);
@@ -49,16 +49,16 @@ Setup setup_of(const StrictObject& one) {
     setup.options.attention_dp = parallel.get<bool>("dp_attention", false) ? parallel.get<u32>("dp") : 1;
     parallel.ignore("dp");
     parallel.done("parallel");
-    const StrictObject cache{one.at("cache")};
-    setup.options.dtype = sglang_dtype(cache.get<std::string>("dtype"));
-    setup.options.page = cache.get<u64>("page_size");
-    cache.done("cache");
-    const StrictObject memory{one.at("memory")};
+}
+
+void read_memory(const StrictObject& memory, Setup& setup) {
     setup.rest = sglang::rest_gib({.total_before_load_gib = memory.get<double>("total_before_load_gib"),
                                    .free_after_load_gib = memory.get<double>("free_after_load_gib"),
                                    .static_fraction = memory.get<double>("static_fraction")});
     memory.done("memory");
-    const StrictObject options{one.at("options")};
+}
+
+void read_options(const StrictObject& options, Setup& setup) {
     apply_sglang_options(options, setup.options);
     if (options.has("stage_tokens_before_sync")) {
         for (const Json& stage : options.at("stage_tokens_before_sync")) {
@@ -66,6 +66,18 @@ Setup setup_of(const StrictObject& one) {
         }
     }
     options.done("options");
+}
+
+Setup setup_of(const StrictObject& one) {
+    Setup setup{};
+    read_model(StrictObject{one.at("model")}, setup);
+    read_parallel(StrictObject{one.at("parallel")}, setup);
+    read_memory(StrictObject{one.at("memory")}, setup);
+    const StrictObject cache{one.at("cache")};
+    setup.options.dtype = sglang_dtype(cache.get<std::string>("dtype"));
+    setup.options.page = cache.get<u64>("page_size");
+    cache.done("cache");
+    read_options(StrictObject{one.at("options")}, setup);
     return setup;
 }
 

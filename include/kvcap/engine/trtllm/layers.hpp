@@ -100,27 +100,30 @@ constexpr bool add_window(StageLayers& stage, u64 tokens, u64 elements, u64 inde
     return true;
 }
 
+/// Mamba-2 and gated delta nets are the states it serves.
+constexpr Error add_state(StageLayers& stage, const LayerForm& form, const Sharding& ranks,
+                          const Options& options) noexcept {
+    if (form.kind != Kind::mamba2 && form.kind != Kind::gated_delta) {
+        return {.code = Errc::unsupported};
+    }
+    const Result<StateBytes> bytes = state_bytes(form, ranks.tp, options);
+    stage.state += bytes ? bytes->total() : 0;
+    return bytes.error();
+}
+
 constexpr Error add_cache(StageLayers& stage, const LayerForm& form, const Sharding& ranks,
                           const Options& options) noexcept {
     if (form.retention.keep == Keep::once) {
         return {};
     }
     if (form.retention.keep == Keep::last) {
-        if (form.kind != Kind::mamba2 && form.kind != Kind::gated_delta) {
-            return {.code = Errc::unsupported};
-        }
-        const Result<StateBytes> bytes = state_bytes(form, ranks.tp, options);
-        stage.state += bytes ? bytes->total() : 0;
-        return bytes.error();
+        return add_state(stage, form, ranks, options);
     }
     if (!covered(form)) {
         return {.code = Errc::unsupported};
     }
-    if (form.kind == Kind::index) {
-        const bool room = add_window(stage, window_of(form, options), 0, index_bytes(form.streams[0].width));
-        return {.code = room ? Errc::ok : Errc::capacity};
-    }
-    const Result<u64> elements = elements_of(form, ranks);
+    const bool index = form.kind == Kind::index;
+    const Result<u64> elements = index ? Result<u64>{u64{0}} : elements_of(form, ranks);
     if (!elements) {
         return elements.error();
     }
@@ -128,7 +131,8 @@ constexpr Error add_cache(StageLayers& stage, const LayerForm& form, const Shard
         stage.cross += *elements;
         return {};
     }
-    const bool room = add_window(stage, window_of(form, options), *elements, 0);
+    const u64 keys = index ? index_bytes(form.streams[0].width) : 0;
+    const bool room = add_window(stage, window_of(form, options), *elements, keys);
     return {.code = room ? Errc::ok : Errc::capacity, .want = stage.windows.capacity()};
 }
 
