@@ -102,12 +102,11 @@ void run(const ModelsOptions& options, Session& session) {
         }
     }
     if (rows.empty()) {
-        std::string text = "no card has all of these words";
-        for (const std::string_view near :
-             cards_like(options.words.empty() ? "" : options.words.front(), 3)) {
-            text += fmt::format("{}{}", text.back() == 's' ? "; nearest: " : ", ", near);
+        std::string near;
+        for (const std::string_view name : cards_like(options.words.front(), 3)) {
+            near += fmt::format("{}{}", near.empty() ? "; nearest: " : ", ", name);
         }
-        stop(Exit::bad_input, text);
+        stop(Exit::bad_input, "no card has all of these words" + near);
     }
     session.print(options.output.json ? json(rows) : options.output.csv ? csv(rows) : screen(rows));
 }
