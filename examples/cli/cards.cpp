@@ -58,8 +58,9 @@ std::vector<std::string_view> cards_like(std::string_view name, std::size_t most
     for (const Card& card : cards()) {
         const std::size_t by_name = edits_between(wanted, card.name);
         const std::size_t by_id = edits_between(wanted, without_organisation(card.hf_id));
+        const std::size_t by_family = edits_between(wanted, card.family);
         const std::size_t inside = contains(card.name, wanted) ? 1 : by_name;
-        near.push_back({std::min({by_name, by_id, inside}), card.name});
+        near.push_back({std::min({by_name, by_id, by_family, inside}), card.name});
     }
     std::sort(near.begin(), near.end(), [](const Near& a, const Near& b) {
         return a.apart != b.apart ? a.apart < b.apart : a.name < b.name;
