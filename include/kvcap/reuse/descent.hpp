@@ -46,27 +46,18 @@ constexpr u64 page_step(const Group<S>& group, u64 at) noexcept {
     return hole == no_page ? at : hole;
 }
 
-/// Tiles from the right: the greatest common boundary not above `at`, in pages.
+/// Tiles from the right: the greatest common boundary of these groups not above `at`, in pages.
 template <PageSource S>
-constexpr u64 scan_tiles(const Group<S>* groups, u32 count, u64 at, Without without) noexcept {
+constexpr u64 scan_tiles(const Group<S>* groups, const u32* tail, u32 tails, u64 at) noexcept {
     TileRule rules[most_groups];
-    u32 order[most_groups];  // snapshots first: they leave least
-    u32 tails = 0;
-    for (u32 pass = 0; pass < 2; ++pass) {
-        for (u32 g = 0; g < count; ++g) {
-            const Needs needs = groups[g].rule.needs;
-            const bool tail = needs == Needs::window || needs == Needs::chunk;
-            if ((pass == 0 ? needs == Needs::snapshot : tail) && !without.has(g)) {
-                order[tails] = g;
-                rules[tails++] = tile_rule(groups[g].rule);
-            }
-        }
+    for (u32 i = 0; i < tails; ++i) {
+        rules[i] = tile_rule(groups[tail[i]].rule);
     }
     for (u64 word = (at - 1) / tile_pages * tile_words;; word -= tile_words) {
         Tile common = low_tile(smaller(at - 64 * word, tile_pages));
         bool left = true;
         for (u32 i = 0; i < tails && left; ++i) {
-            common = common & accepted(rules[i], groups[order[i]].pages, word);
+            common = common & accepted(rules[i], groups[tail[i]].pages, word);
             left = any(common);
         }
         if (left) {
@@ -81,8 +72,9 @@ constexpr u64 scan_tiles(const Group<S>* groups, u32 count, u64 at, Without with
 /// The common floor where boundaries are page numbers.
 template <PageSource S>
 constexpr u64 common_page_floor(const Group<S>* groups, u32 count, u64 at, Without without = {}) noexcept {
-    u32 tail[most_groups];
+    u32 tail[most_groups];  // snapshots first: they leave least
     u32 tails = 0;
+    u32 snapshots = 0;
     for (u32 g = 0; g < count && at > 0; ++g) {
         const Rule& rule = groups[g].rule;
         if (without.has(g)) {
@@ -99,6 +91,10 @@ constexpr u64 common_page_floor(const Group<S>* groups, u32 count, u64 at, Witho
             at = pages_below(bound(groups[g], at * rule.page, {.unit = rule.page}), rule.page);
         }
         tail[tails++] = g;
+        if (rule.needs == Needs::snapshot) {
+            tail[tails - 1] = tail[snapshots];
+            tail[snapshots++] = g;
+        }
     }
     u32 jumps = 0;
     for (u32 i = 0, agreed = 0; agreed < tails && at > 0; i = i + 1 == tails ? 0 : i + 1) {
@@ -106,7 +102,7 @@ constexpr u64 common_page_floor(const Group<S>* groups, u32 count, u64 at, Witho
         agreed = next == at ? agreed + 1 : 0;
         at = next;
         if (agreed == 0 && ++jumps > patience && at > tile_pages / 8) {
-            return scan_tiles(groups, count, at, without);
+            return scan_tiles(groups, tail, tails, at);
         }
     }
     return at;

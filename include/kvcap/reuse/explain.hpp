@@ -143,7 +143,7 @@ constexpr Reason reason_of(const Descent<S>& descent, const Ask& ask, const Expl
         return {.why = why, .refused = cut ? more : ask.limit};
     }
     for (const u32 g : known.limiting) {
-        if (!accepts(descent.groups[g], known.reason.refused, ask.grid)) {
+        if (known.limiting.size() == 1 || !accepts(descent.groups[g], known.reason.refused, ask.grid)) {
             return refusal(descent.groups[g], g, known.reason.refused, ask.grid);
         }
     }
