@@ -6,105 +6,9 @@ const fs = require("fs");
 const path = require("path");
 const {spawnSync} = require("child_process");
 
+const {engine, loadHeader, tick} = require("./engine.cjs");
+
 const [, , nodeFolder, casesFolder, only] = process.argv;
-const binaries = path.join(nodeFolder, "node_modules/@node-llama-cpp/linux-x64/bins/linux-x64");
-const most_tries = 6000;
-
-// The header with a list of f32 tensors after its metadata.
-function withTensors(header, end, tensors) {
-    const head = Buffer.from(header.subarray(0, end));
-    head.writeBigUInt64LE(BigInt(tensors.length), 8);
-    const parts = [head];
-    let offset = 0n;
-    for (const {name, shape} of tensors) {
-        const text = Buffer.from(name);
-        const info = Buffer.alloc(8 + text.length + 4 + 8 * shape.length + 12);
-        info.writeBigUInt64LE(BigInt(text.length), 0);
-        text.copy(info, 8);
-        let at = 8 + text.length;
-        at = info.writeUInt32LE(shape.length, at);
-        let elements = 1n;
-        for (const size of shape) {
-            at = info.writeBigUInt64LE(BigInt(size), at);
-            elements *= BigInt(size);
-        }
-        at = info.writeUInt32LE(0, at);
-        info.writeBigUInt64LE(offset, at);
-        offset += ((elements * 4n + 31n) / 32n) * 32n;
-        parts.push(info);
-    }
-    const all = Buffer.concat(parts);
-    return Buffer.concat([all, Buffer.alloc((32 - (all.length % 32)) % 32)]);
-}
-
-function engine() {
-    const addon = require(path.join(binaries, "llama-addon.node"));
-    const log = [];
-    addon.markLoaded();
-    addon.setLogger((level, message) => log.push(message));
-    addon.setLoggerLogLevel(5);
-    addon.loadBackends();
-    if (addon.getGpuType() == null) {
-        addon.loadBackends(binaries);
-    }
-    return {addon, log};
-}
-
-const tick = () => new Promise((resolve) => setTimeout(resolve, 1));
-
-async function load({addon, log}, bytes) {
-    log.length = 0;
-    const metadata = new addon.AddonGgufMetadata();
-    await metadata.init([bytes]);
-    const model = new addon.AddonModel("", {noAlloc: true, useMmap: false, useMlock: false, gpuLayers: 0,
-                                            addonExports: addon});
-    let ok = false;
-    try {
-        ok = await model.init(metadata);
-    } catch (error) {
-        log.push(String(error));
-    }
-    await tick();
-    return ok ? model : null;
-}
-
-// A tensor that the engine misses, as the same one of an earlier block if there is one.
-function missed(name, tensors) {
-    const [, block, rest] = name.match(/^blk\.(\d+)\.(.*)$/) ?? [];
-    for (let i = Number(block) - 1; i >= 0; --i) {
-        const earlier = tensors.find((tensor) => tensor.name === `blk.${i}.${rest}`);
-        if (earlier) {
-            return {name, shape: [...earlier.shape]};
-        }
-    }
-    return {name, shape: [1]};
-}
-
-// Loads, and adds or corrects tensors as the engine says, until it is content.
-async function loadByAsking(run, header, end) {
-    const tensors = [{name: "token_embd.weight", shape: [1]}];
-    for (let i = 0; i < most_tries; ++i) {
-        const model = await load(run, withTensors(header, end, tensors));
-        if (model) {
-            return model;
-        }
-        const text = run.log.join("");
-        const missing = text.match(/missing tensor '([^']+)'/);
-        const wrong = text.match(/tensor '([^']+)' has wrong shape; expected\s+([\d, ]+), got/);
-        if (missing) {
-            tensors.push(missed(missing[1], tensors));
-        } else if (wrong) {
-            const shape = wrong[2].split(",").map(Number);
-            while (shape.length > 1 && shape[shape.length - 1] === 1) {
-                shape.pop();
-            }
-            tensors.find((tensor) => tensor.name === wrong[1]).shape = shape;
-        } else {
-            throw new Error(text.split("\n").filter((line) => /error/i.test(line)).slice(-1)[0] ?? "does not load");
-        }
-    }
-    throw new Error("more tensors than tries");
-}
 
 async function contextLines({addon, log}, model, flags) {
     log.length = 0;
@@ -129,12 +33,12 @@ async function contextLines({addon, log}, model, flags) {
 // One model in its own process; a line of JSON per answer.
 async function child(id) {
     const one = JSON.parse(fs.readFileSync(path.join(casesFolder, "cases.json"))).find((model) => model.id === id);
-    const run = engine();
+    const run = engine(nodeFolder);
     await run.addon.init();
     const say = (what) => fs.writeSync(1, JSON.stringify(what) + "\n");
     let model;
     try {
-        model = await loadByAsking(run, fs.readFileSync(path.join(casesFolder, id + ".gguf")), one.end);
+        ({model} = await loadHeader(run, fs.readFileSync(path.join(casesFolder, id + ".gguf")), one.end));
     } catch (error) {
         say({load: error.message});
         process.exit(0);

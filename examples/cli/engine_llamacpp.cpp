@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// llama.cpp behind the engine-neutral verbs: a context for the load at once, its cells, and the lines it prints.
+#include "llamacpp.hpp"
+
+namespace kvcap::cli {
+
+namespace {
+
+void check_version(const std::string& version) {
+    const bool known = version.empty() || version == "0.5.0" || version == "v0.5.0" || version >= "2026-09-28";
+    if (!known) {
+        stop(Exit::unknown_architecture, "--engine: no rules are known for llama.cpp " + version +
+                                             "; known is 0.5.0 (2026-09-28)");
+    }
+}
+
+u32 small(const EngineQuestion& question, std::string_view flag, u64 otherwise) {
+    return static_cast<u32>(smaller(question.number(flag, otherwise), ~u32{0}));
+}
+
+u64 tokens_of(const Lengths& lengths) { return (lengths.prompt + lengths.decoded).value; }
+
+/// -c for the load: every sequence gets the longest request's length, or, unified, the sum of all lengths.
+llamacpp::Options options_of(const EngineQuestion& question) {
+    llamacpp::Options to{};
+    u64 sequences = 0;
+    u64 all = 0;
+    for (std::size_t i = 0; i < question.each.size(); ++i) {
+        sequences = saturating_sum(sequences, question.counts[i]);
+        all = saturating_sum(all, saturating_product(tokens_of(question.each[i]), question.counts[i]));
+    }
+    to.kv_unified = question.has("kv-unified");
+    to.n_seq_max = small(question, "parallel", larger(sequences, 1));
+    const u64 longest = saturating_product(tokens_of(question.longest()), to.n_seq_max);
+    to.n_ctx = small(question, "ctx-size", larger(to.kv_unified ? all : longest, 1));
+    to.n_batch = small(question, "batch-size", 2048);
+    to.n_ubatch = small(question, "ubatch-size", 512);
+    to.swa_full = question.has("swa-full");
+    to.flash_attn = flash_named(question.text("flash-attn", "auto"));
+    const std::string dtype = question.kv_cache_dtype == "auto" || question.kv_cache_dtype == "bf16"
+                                  ? "f16" : question.kv_cache_dtype;
+    to.type_k = cache_type(question.text("cache-type-k", dtype), "cache-type-k");
+    to.type_v = cache_type(question.text("cache-type-v", dtype), "cache-type-v");
+    return to;
+}
+
+void fill_rows(const llamacpp::Card& card, const llamacpp::Layout& layout, const Lengths& longest, EngineAnswer& answer) {
+    for (u32 c = 0; c < answer.plan.classes.size(); ++c) {
+        const GroupClass& kind = answer.plan.classes[c];
+        const auto part = static_cast<llamacpp::Part>(kind.kind);
+        u64 blocks = 0;
+        for (const llamacpp::CacheShape& cache : layout.caches) {
+            blocks = cache.part == part ? llamacpp::blocks_in(card, cache) : blocks;
+        }
+        answer.rows.push_back({.holds = part_name(part), .groups = 1, .caches = blocks, .tokens_per_unit = kind.block,
+                               .unit = kind.page, .units_per_request = kind.steps.units(longest)});
+        answer.reserved_request += kind.page * kind.steps.units(longest);
+    }
+}
+
+/// Bytes on the fullest device against what there is.
+Verdict judge_bytes(Bytes needed, Bytes available) {
+    Verdict verdict{.fits = !(available < needed), .needed = needed.value, .usable = available.value};
+    (verdict.fits ? verdict.spare_bytes : verdict.lacking_bytes) =
+        verdict.fits ? minus(available, needed).value() : minus(needed, available).value();
+    return verdict;
+}
+
+EngineAnswer ask_llamacpp(const EngineQuestion& question) {
+    check_version(question.version);
+    EngineAnswer answer{.rules = "llama.cpp v0.5.0 (2026-09-28)", .unit = "cells"};
+    LlamaModel model = llama_model(*question.model);
+    answer.notes = std::move(model.notes);
+    const llamacpp::Engine engine{.options = options_of(question)};
+    const Result<PoolPlan> plan = engine.pools(model.card, question.sharding, {});
+    if (!plan) {
+        answer.error = plan.error();
+        answer.refusal = refusal_words(plan.error());
+        return answer;
+    }
+    answer.plan = *plan;
+    Bytes needed{};
+    for (const Pool& pool : plan->pools) {
+        needed += pool.allocated;
+    }
+    Bytes available{off_scale};
+    for (const Bytes each : question.available) {
+        available = each < available ? each : available;
+    }
+    answer.verdict = judge_bytes(needed, available);
+    const Verdict cells = judge(answer.plan, question.load());
+    answer.verdict = cells.fits ? answer.verdict : cells;
+    const llamacpp::Layout layout = value_of(llamacpp::layout(model.card, engine.options));
+    fill_rows(model.card, layout, question.longest(), answer);
+    answer.request_units = answer.rows.empty() ? 0 : answer.rows[0].units_per_request;
+    answer.log = cache_lines(model.card, layout);
+    return answer;
+}
+
+}  // namespace
+
+extern const EngineFace llamacpp_face;
+const EngineFace llamacpp_face{
+    "llamacpp", "llama.cpp",
+    {"ctx-size=cells asked for, of all sequences", "parallel=sequences at once", "batch-size=tokens of one batch",
+     "ubatch-size=tokens of one micro-batch; windows reserve for it", "cache-type-k=f16, q8_0, q4_0 ...",
+     "cache-type-v=f16, q8_0, q4_0 ...", "flash-attn=on, off or auto", "swa-full!windows get cells for everything",
+     "kv-unified!one cache for all sequences"},
+    ask_llamacpp};
+
+}  // namespace kvcap::cli

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// From a MODEL argument to what llama.cpp makes of it.
+#include "llamacpp.hpp"
+
+#include <kvcap/io/locate.hpp>
+
+namespace kvcap::cli {
+
+LlamaModel llama_model(const Model& model) {
+    LlamaModel out{};
+    if (const std::filesystem::path path = io::gguf_path(model.argument); !path.empty()) {
+        Diagnosed<gguf::GgufModel> read = gguf::read_file(path.string());
+        if (!read) {
+            stop(*read.error);
+        }
+        out.card = read->card;
+        out.weights = std::move(read->weights);
+        out.complete = read->complete;
+        out.from_file = true;
+        return out;
+    }
+    const Result<llamacpp::Card> card = llamacpp::card_from(model.read.spec);
+    if (!card) {
+        stop(Exit::unknown_architecture, model.label + ": llama.cpp has no memory for these caches: " +
+                                             report::text_of(card.error()));
+    }
+    out.card = *card;
+    out.card.context = static_cast<u32>(smaller(model.read.max_context, ~u32{0}));
+    out.notes.push_back({Origin::assumed, "architecture",
+                         std::string{out.card.arch().name} + "'s rules, by the kinds of caches; a GGUF file says its own"});
+    return out;
+}
+
+llamacpp::Ggml cache_type(const std::string& name, std::string_view flag) {
+    std::string known;
+    for (const llamacpp::GgmlType& type : llamacpp::ggml_types) {
+        if (type.cache_option && name == type.name) {
+            return type.id;
+        }
+        known += type.cache_option ? (known.empty() ? "" : ", ") + std::string{type.name} : "";
+    }
+    stop(Exit::usage, fmt::format("--{}: {} is none of {}", flag, name, known));
+}
+
+llamacpp::Flash flash_named(const std::string& name) {
+    if (name == "on" || name == "1") {
+        return llamacpp::Flash::on;
+    }
+    if (name == "off" || name == "0") {
+        return llamacpp::Flash::off;
+    }
+    if (name != "auto") {
+        stop(Exit::usage, "--flash-attn: " + name + " is none of on, off, auto");
+    }
+    return llamacpp::Flash::automatic;
+}
+
+std::string refusal_words(const Error& error) {
+    const llamacpp::Refusal why = llamacpp::refusal_of(error);
+    if (why == llamacpp::Refusal::none) {
+        return report::text_of(error);
+    }
+    std::string text = llamacpp::sentence(why);
+    if (error.want != 0) {
+        text += fmt::format(" ({} and {}{})", error.hint, error.want,
+                            error.layer == no_layer ? "" : fmt::format(", block {}", error.layer));
+    }
+    return text;
+}
+
+const char* part_name(llamacpp::Part part) {
+    using llamacpp::Part;
+    switch (part) {
+        case Part::kv: return "keys and values";
+        case Part::base: return "full attention";
+        case Part::swa: return "windows";
+        case Part::mla:
+        case Part::dsa_mla: return "latents";
+        case Part::indexer:
+        case Part::dsa_indexer: return "index keys";
+        case Part::rs: return "states";
+        case Part::raw_base: return "full attention (none)";
+        case Part::raw_swa: return "windows";
+        case Part::csa: return "latents 4:1";
+        case Part::hca: return "latents 128:1";
+        case Part::lid: return "index keys 4:1";
+        default: return "compressor states";
+    }
+}
+
+std::vector<std::string> cache_lines(const llamacpp::Card& card, const llamacpp::Layout& layout) {
+    std::vector<std::string> lines;
+    for (const llamacpp::CacheShape& cache : layout.caches) {
+        if (llamacpp::is_compressor(cache.part)) {
+            continue;
+        }
+        const llamacpp::BlockBytes bytes = value_of(llamacpp::cache_bytes(card, layout, cache));
+        const char* who = llamacpp::is_states(cache.part) ? "llama_memory_recurrent: " : "llama_kv_cache: ";
+        lines.push_back(who + std::string{llamacpp::summary_line(card, layout, cache, bytes).text});
+    }
+    return lines;
+}
+
+}  // namespace kvcap::cli
