@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // kvcap: how many bytes a KV cache takes, what fits, and how far a prompt can be skipped. One file per verb.
-#include "cli.hpp"
+#include "help.hpp"
 
 #include <cstdio>
 #include <kvcap/io/nearest.hpp>
@@ -101,7 +101,7 @@ int run(std::vector<std::string> given) {
     CLI::App app{"Exact KV-cache memory of language models: bytes held, capacity, prefix reuse.", "kvcap"};
     app.set_version_flag("--version", "kvcap " KVCAP_CLI_VERSION, "The version");
     app.require_subcommand(1);
-    app.get_formatter()->column_width(38);
+    app.formatter(std::make_shared<Help>());
     app.footer("Example:\n  kvcap size deepseek-v3 --tokens 32k --tp 8\n\n"
                "Exit codes: 0 ok, 1 does not fit, 2 usage, 3 bad input, 4 unknown architecture.");
     add_verbs(app, session, arguments.empty() ? "" : arguments.front());

@@ -103,7 +103,7 @@ void run(const SizeOptions& options, Session& session) {
 
 void add_size(CLI::App& app, Session& session) {
     const auto options = std::make_shared<SizeOptions>();
-    CLI::App* verb = app.add_subcommand("size", "Bytes a cache holds: a token, rank, in all");
+    CLI::App* verb = app.add_subcommand("size", "Bytes a cache holds: per token, on each rank, in all, each byte once");
     options->model.add_to(*verb);
     options->lengths.add_to(*verb);
     options->sharding.add_to(*verb);
