@@ -85,7 +85,9 @@ struct ListStore {
             }
         }
         for (std::size_t g = 0; g < sizes.tails.size(); ++g) {
-            for (u32 i = p > sizes.tails[g].need ? p - static_cast<u32>(sizes.tails[g].need) : 0; i < p; ++i) {
+            const TailClass& tail = sizes.tails[g];
+            const u64 first = tail.period != 0 ? p / tail.period * tail.period : p > tail.need ? p - tail.need : 0;
+            for (u64 i = first; i < p; ++i) {
                 if (!has(static_cast<int>(g), path[i])) {
                     return false;
                 }
@@ -136,7 +138,9 @@ struct ListStore {
             }
             for (std::size_t g = 0; g < sizes.tails.size(); ++g) {
                 const auto next = saved.lower_bound(p);
-                const bool tail = next != saved.end() && *next - p < sizes.tails[g].need;
+                const u64 period = sizes.tails[g].period;
+                const bool tail = next != saved.end() && (period != 0 ? p > *next / period * period
+                                                                      : *next - p < sizes.tails[g].need);
                 if (tail || (policy.window_blocks && p > beyond)) {
                     touch(static_cast<int>(g), path[p - 1]);
                 }
@@ -159,7 +163,8 @@ u64 list_hits(const Trace& trace, const StoredSizes& sizes, const SavePolicy& po
 StoredSizes random_sizes(property::Random& random) {
     StoredSizes sizes{.page = random.chance(90) ? random.in(1, 3) : 0, .tails = {}, .snapshot = 0};
     for (u64 g = random.in(0, 2); g > 0; --g) {
-        sizes.tails.push_back({random.in(1, 3), random.in(0, 4)});
+        const u64 need = random.in(0, 4);
+        sizes.tails.push_back({random.in(1, 3), need, random.chance(25) ? need : 0});
     }
     sizes.snapshot = sizes.page == 0 || random.chance(50) ? random.in(1, 5) : 0;
     return sizes;
@@ -344,6 +349,28 @@ TEST_CASE("a wrong split of one budget loses hits; bytes moved are those of the 
     CHECK(replay(trace, sizes, {}, {.all = 60, .snapshots = 20}, everything) == shared);
     CHECK(replay(trace, sizes, {}, {.all = 60, .snapshots = 30}, everything).hit_tokens == 0);
     CHECK(replay(trace, sizes, {}, {.all = 60, .snapshots = 10}, everything).hit_tokens == 0);
+}
+
+TEST_CASE("what a model stores of a block") {
+    const auto sizes = [](const ModelSpec& model, u64 block) { return stored_sizes(model, block); };
+    constexpr Gqa heads{.kv_heads = 8, .head_dim = 128};
+    const ModelSpec chunked = compose(repeat(3, Chunked{heads, 8192_tok}), repeat(1, heads)).value();
+    const StoredSizes cut = sizes(chunked, 512).value();
+    CHECK(cut.page == 512 * 4096);
+    REQUIRE(cut.tails.size() == 1);
+    CHECK(cut.tails[0].bytes == 3 * 512 * 4096);
+    CHECK(cut.tails[0].need_at(15) == 15);
+    CHECK(cut.tails[0].need_at(16) == 0);
+    CHECK(cut.tails[0].need_at(18) == 2);
+    CHECK(sizes(chunked, 3000).error() == Error{.code = Errc::not_divisible, .got = 8192, .want = 3000});
+    const ModelSpec window = compose(repeat(1, Windowed{heads, 1024_tok})).value();
+    CHECK(sizes(window, 512)->tails[0].need_at(7) == 2);
+    CHECK(sizes(window, 512)->tails[0].need_at(1) == 1);
+    const ModelSpec sinks = compose(repeat(1, WithSinks{Windowed{heads, 1020_tok}, 4_tok})).value();
+    CHECK(sizes(sinks, 512).error().code == Errc::unsupported);
+    const ModelSpec latent = compose(repeat(61, Mla{.latent = 512, .rope = 64})).value();
+    CHECK(stored_sizes(latent, 512, {.tp = 8})->page == 512 * 70'272);
+    CHECK(stored_sizes(latent, 512, {.tp = 8}, Copies::each_rank)->page == 8 * 512 * 70'272);
 }
 
 TEST_CASE("samples keep whole trees") {

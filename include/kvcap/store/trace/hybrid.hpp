@@ -141,7 +141,7 @@ private:
             }
         }
         for (u32 g = 0; g < sizes_.tails.size(); ++g) {
-            const u64 need = smaller(sizes_.tails[g].need, depth);
+            const u64 need = sizes_.tails[g].need_at(depth);
             for (u64 i = depth - need; i < depth; ++i) {
                 const u32 place = place_[g][path[i]];
                 if (place == nowhere || (most = larger(most, distance_of_thing(place))) >= best) {

@@ -28,10 +28,16 @@ inline constexpr SavePolicy end_only{.junction = false};
 inline constexpr SavePolicy every_block{.every = 1};
 inline constexpr SavePolicy all_window_blocks{.window_blocks = true};
 
-/// Blocks of a window group: the last `need` before a boundary must be there.
+/// Blocks of a window group: the last `need` before a boundary must be there. Of a group with chunked attention, those of
+/// the boundary's own chunk of `period` blocks.
 struct TailClass {
     u64 bytes = 0;
     u64 need = 0;
+    u64 period = 0;
+
+    constexpr u64 need_at(u64 boundary) const noexcept {
+        return period == 0 ? smaller(need, boundary) : boundary % period;
+    }
 };
 
 /// Sizes of the objects of one block: pages of all full groups together, a block of each window group, one snapshot.
@@ -43,6 +49,20 @@ struct StoredSizes {
 
     bool only_pages() const noexcept { return tails.empty() && snapshot == 0; }
 };
+
+/// Errors: unsupported for sinks, whose blocks are not followed; not_divisible when a chunk is not whole blocks.
+constexpr Result<TailClass> tail_class(const ObjectGroup& group, u64 block, u64 bytes) noexcept {
+    if (group.sinks.value != 0) {
+        return Error{.code = Errc::unsupported, .got = group.sinks.value};
+    }
+    if (group.keep != Keep::chunk) {
+        return TailClass{.bytes = bytes, .need = chunks_needed(group, block)};
+    }
+    if (group.span.value % block != 0) {
+        return Error{.code = Errc::not_divisible, .got = group.span.value, .want = block};
+    }
+    return TailClass{.bytes = bytes, .need = group.span.value / block, .period = group.span.value / block};
+}
 
 /// The objects of a model, cut at every `block` tokens: stored bytes over all ranks, copies and alignment counted.
 inline Result<StoredSizes> stored_sizes(const ModelSpec& model, u64 block, const Sharding& sharding = {},
@@ -56,7 +76,14 @@ inline Result<StoredSizes> stored_sizes(const ModelSpec& model, u64 block, const
         const u64 bytes = each->stored.value;
         switch (group.kind) {
             case ObjectKind::page: sizes.page += bytes; break;
-            case ObjectKind::tail: sizes.tails.push_back({bytes, chunks_needed(group, block)}); break;
+            case ObjectKind::tail: {
+                const Result<TailClass> tail = tail_class(group, block, bytes);
+                if (!tail) {
+                    return tail.error();
+                }
+                sizes.tails.push_back(*tail);
+                break;
+            }
             case ObjectKind::snapshot: sizes.snapshot += bytes; break;
             case ObjectKind::fixed: break;
         }

@@ -111,7 +111,7 @@ private:
         if (hit > 0) {
             result_.loaded_bytes += hit * sizes_.page + sizes_.snapshot;
             for (const TailClass& tail : sizes_.tails) {
-                result_.loaded_bytes += smaller(tail.need, hit) * tail.bytes;
+                result_.loaded_bytes += tail.need_at(hit) * tail.bytes;
             }
         }
         for (const OwnedRun* run = paths_.begin(r); run != paths_.end(r); ++run) {
@@ -140,7 +140,7 @@ private:
             }
             u32 broken = at;
             for (u32 g = 0; g < snapshot_kind_ && broken == at; ++g) {
-                const u32 need = static_cast<u32>(smaller(sizes_.tails[g].need, at));
+                const u32 need = static_cast<u32>(sizes_.tails[g].need_at(at));
                 for (u32 i = at; i > at - need && broken == at; --i) {
                     broken = is_present(g, path[i - 1]) ? at : i - 1;
                 }

@@ -117,7 +117,7 @@ private:
     /// Depth below which boundaries may be whole again: the last missing tail block before `at`.
     u32 last_hole(const u32* path, u32 at) const noexcept {
         for (u32 g = 0; g < sizes_.tails.size(); ++g) {
-            const u32 need = static_cast<u32>(smaller(sizes_.tails[g].need, at));
+            const u32 need = static_cast<u32>(sizes_.tails[g].need_at(at));
             for (u32 i = at; i > at - need; --i) {
                 if (!is_present(g + 1, path[i - 1])) {
                     return i - 1;
@@ -139,7 +139,7 @@ private:
     void count_loaded(u32 hit) noexcept {
         result_.loaded_bytes += hit * sizes_.page + sizes_.snapshot;
         for (const TailClass& tail : sizes_.tails) {
-            result_.loaded_bytes += smaller(tail.need, hit) * tail.bytes;
+            result_.loaded_bytes += tail.need_at(hit) * tail.bytes;
         }
     }
 
@@ -153,7 +153,7 @@ private:
                 touch(snapshot_kind_, path[depth - 1]);
             }
             for (u32 g = 0; g < sizes_.tails.size(); ++g) {
-                const bool in_tail = next_saved != off_scale && next_saved - depth < sizes_.tails[g].need;
+                const bool in_tail = next_saved != off_scale && next_saved - depth < sizes_.tails[g].need_at(next_saved);
                 if (in_tail || (policy_.window_blocks && depth > points.beyond)) {
                     touch(g + 1, path[depth - 1]);
                 }

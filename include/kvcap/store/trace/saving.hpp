@@ -49,7 +49,7 @@ void each_saved(const SavePolicy& policy, const StoredSizes& sizes, const SavePo
             }
         }
         for (u32 g = 0; g < tails; ++g) {
-            const bool in_tail = next_saved != off_scale && next_saved - depth < sizes.tails[g].need;
+            const bool in_tail = next_saved != off_scale && next_saved - depth < sizes.tails[g].need_at(next_saved);
             if (in_tail || (policy.window_blocks && depth > points.beyond)) {
                 touch(g, depth);
             }
