@@ -108,6 +108,25 @@ constexpr u64 common_page_floor(const Group<S>* groups, u32 count, u64 at, Witho
     return at;
 }
 
+/// tail_floor where pages differ. A window first needs ceil(reach / page) pages in a row up to the one that holds the
+/// boundary's last token: short runs are passed over in pages, many at once.
+template <PageSource S>
+constexpr u64 mixed_floor(const Group<S>& group, u64 at, const Grid& grid) noexcept {
+    const Rule& rule = group.rule;
+    if (rule.needs != Needs::window) {
+        return tail_floor(group, at, grid);
+    }
+    while (at > 0 && rule.reach > 0) {
+        const u64 first = at > rule.reach ? pages_below(at - rule.reach, rule.page) : 0;
+        const u64 hole = last_missing(group.pages, first, pages_over(at, rule.page));
+        if (hole == no_page) {
+            break;
+        }
+        at = grid.down(common_page_floor(&group, 1, hole) * rule.page);
+    }
+    return at;
+}
+
 /// One set of groups, asked more than once. pre: fault() finds none
 template <PageSource S>
 struct Descent {
@@ -129,7 +148,7 @@ struct Descent {
             at = without.has(g) ? at : bound(groups[g], at, grid);
         }
         for (u32 g = 0, agreed = 0; agreed < count && at > 0; g = g + 1 == count ? 0 : g + 1) {
-            const u64 next = without.has(g) ? at : tail_floor(groups[g], at, grid);
+            const u64 next = without.has(g) ? at : mixed_floor(groups[g], at, grid);
             agreed = next == at ? agreed + 1 : 1;
             at = next;
         }
@@ -138,7 +157,7 @@ struct Descent {
     /// The same for one group only.
     constexpr u64 alone(u32 g, u64 at) const noexcept {
         if (!paged || groups[g].rule.needs == Needs::whole) {
-            return kvcap::floor(groups[g], at, grid);
+            return mixed_floor(groups[g], bound(groups[g], grid.down(at), grid), grid);
         }
         const u64 page = pages_below(at, grid.unit);
         switch (groups[g].rule.needs) {
