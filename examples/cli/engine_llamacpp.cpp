@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// llama.cpp behind the engine-neutral verbs: a context for the load at once, its cells, and the lines it prints.
+// llama.cpp behind the engine-neutral verbs: a context for the load at once, its cells, and the lines it
+// prints.
 #include "llamacpp.hpp"
 
 namespace kvcap::cli {
@@ -7,7 +8,8 @@ namespace kvcap::cli {
 namespace {
 
 void check_version(const std::string& version) {
-    const bool known = version.empty() || version == "0.5.0" || version == "v0.5.0" || version >= "2026-09-28";
+    const bool known =
+        version.empty() || version == "0.5.0" || version == "v0.5.0" || version >= "2026-09-28";
     if (!known) {
         stop(Exit::unknown_architecture, "--engine: no rules are known for llama.cpp " + version +
                                              "; known is 0.5.0 (2026-09-28)");
@@ -44,7 +46,8 @@ llamacpp::Options options_of(const EngineQuestion& question) {
     return to;
 }
 
-void fill_rows(const llamacpp::Card& card, const llamacpp::Layout& layout, const Lengths& longest, EngineAnswer& answer) {
+void fill_rows(const llamacpp::Card& card, const llamacpp::Layout& layout, const Lengths& longest,
+               EngineAnswer& answer) {
     for (u32 c = 0; c < answer.plan.classes.size(); ++c) {
         const GroupClass& kind = answer.plan.classes[c];
         const auto part = static_cast<llamacpp::Part>(kind.kind);
@@ -52,8 +55,12 @@ void fill_rows(const llamacpp::Card& card, const llamacpp::Layout& layout, const
         for (const llamacpp::CacheShape& cache : layout.caches) {
             blocks = cache.part == part ? llamacpp::blocks_in(card, cache) : blocks;
         }
-        answer.rows.push_back({.holds = part_name(part), .groups = 1, .caches = blocks, .tokens_per_unit = kind.block,
-                               .unit = kind.page, .units_per_request = kind.steps.units(longest)});
+        answer.rows.push_back({.holds = part_name(part),
+                               .groups = 1,
+                               .caches = blocks,
+                               .tokens_per_unit = kind.block,
+                               .unit = kind.page,
+                               .units_per_request = kind.steps.units(longest)});
         answer.reserved_request += kind.page * kind.steps.units(longest);
     }
 }
@@ -101,11 +108,12 @@ EngineAnswer ask_llamacpp(const EngineQuestion& question) {
 
 extern const EngineFace llamacpp_face;
 const EngineFace llamacpp_face{
-    "llamacpp", "llama.cpp",
-    {"ctx-size=cells asked for, of all sequences", "parallel=sequences at once", "batch-size=tokens of one batch",
-     "ubatch-size=tokens of one micro-batch; windows reserve for it", "cache-type-k=f16, q8_0, q4_0 ...",
-     "cache-type-v=f16, q8_0, q4_0 ...", "flash-attn=on, off or auto", "swa-full!windows get cells for everything",
-     "kv-unified!one cache for all sequences"},
+    "llamacpp",
+    "llama.cpp",
+    {"ctx-size=cells asked for, of all sequences", "parallel=sequences at once",
+     "batch-size=tokens of one batch", "ubatch-size=tokens of one micro-batch; windows reserve for it",
+     "cache-type-k=f16, q8_0, q4_0 ...", "cache-type-v=f16, q8_0, q4_0 ...", "flash-attn=on, off or auto",
+     "swa-full!windows get cells for everything", "kv-unified!one cache for all sequences"},
     ask_llamacpp};
 
 }  // namespace kvcap::cli

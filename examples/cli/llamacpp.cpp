@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// kvcap llamacpp MODEL: the lines llama.cpp prints about its caches, what each device holds, and how far -c and -ngl go.
+// kvcap llamacpp MODEL: the lines llama.cpp prints about its caches, what each device holds, and how far -c
+// and -ngl go.
 #include "llamacpp.hpp"
 #include "screen.hpp"
 
@@ -51,20 +52,23 @@ llamacpp::Options options_of(const LlamaOptions& o, const llamacpp::Card& card, 
     }
     to.split_mode = o.split_mode == "tensor" ? llamacpp::SplitMode::tensor : llamacpp::SplitMode::layer;
     if (o.server) {
-        to = llamacpp::server_context(card, {.engine = to, .parallel = parallel_given ? static_cast<int>(o.parallel) : -1,
+        to = llamacpp::server_context(card, {.engine = to,
+                                             .parallel = parallel_given ? static_cast<int>(o.parallel) : -1,
                                              .draft_tokens = o.rollback});
     }
     return to;
 }
 
 /// Without --tensor-split the layer split follows free memory; without sizes, devices count alike.
-llamacpp::Devices devices_of(const LlamaOptions& o, const llamacpp::Card& card, llamacpp::DeviceMemory& memory) {
+llamacpp::Devices devices_of(const LlamaOptions& o, const llamacpp::Card& card,
+                             llamacpp::DeviceMemory& memory) {
     const std::size_t count = std::max(o.devices.size(), std::max(o.shares.size(), std::size_t{1}));
     if (count > llamacpp::most_devices) {
         stop(Exit::usage, fmt::format("--device: {} devices; llama.cpp has at most 16", count));
     }
     if (!o.shares.empty() && !o.devices.empty() && o.shares.size() != o.devices.size()) {
-        stop(Exit::usage, fmt::format("--tensor-split: {} shares for {} devices", o.shares.size(), o.devices.size()));
+        stop(Exit::usage,
+             fmt::format("--tensor-split: {} shares for {} devices", o.shares.size(), o.devices.size()));
     }
     llamacpp::Devices to{.count = static_cast<u32>(count),
                          .gpu_layers = static_cast<u32>(smaller(o.gpu_layers, card.all_layers() + 1))};
@@ -72,7 +76,9 @@ llamacpp::Devices devices_of(const LlamaOptions& o, const llamacpp::Card& card, 
         memory.available[d] = o.devices.empty() ? off_scale : bytes_of(o.devices[d], "--device").value;
         memory.compute[d] = o.compute.empty() ? 0 : bytes_of(o.compute, "--compute-buffer").value;
         const bool by_memory = !o.devices.empty() && o.split_mode == "layer";
-        to.share[d] = !o.shares.empty() ? o.shares[d] : by_memory ? static_cast<float>(memory.available[d]) : 1.0F;
+        to.share[d] = !o.shares.empty() ? o.shares[d]
+                      : by_memory       ? static_cast<float>(memory.available[d])
+                                        : 1.0F;
     }
     return to;
 }
@@ -112,7 +118,8 @@ struct Finding {
 llamacpp::PerDevice cut(const Finding& found) {
     llamacpp::PerDevice sum{};
     for (const llamacpp::CacheShape& cache : found.layout.caches) {
-        const auto own = value_of(llamacpp::cache_per_slice(found.model.card, found.layout, cache, found.devices, 32));
+        const auto own =
+            value_of(llamacpp::cache_per_slice(found.model.card, found.layout, cache, found.devices, 32));
         for (u32 d = 0; d < found.devices.count; ++d) {
             sum.device[d] += own.device[d];
         }
@@ -120,7 +127,9 @@ llamacpp::PerDevice cut(const Finding& found) {
     return sum;
 }
 
-[[noreturn]] void refuse(const Error& error) { stop(Exit::usage, "llama.cpp refuses: " + refusal_words(error)); }
+[[noreturn]] void refuse(const Error& error) {
+    stop(Exit::usage, "llama.cpp refuses: " + refusal_words(error));
+}
 
 Finding find(const LlamaOptions& o, const Model& model, bool parallel_given) {
     Finding found{.model = llama_model(model)};
@@ -145,8 +154,8 @@ Finding find(const LlamaOptions& o, const Model& model, bool parallel_given) {
     if (found.sized) {
         const u32 limit = card.context == 0 ? 1U << 24 : static_cast<u32>(round_up(card.context, 256));
         const u32 all = static_cast<u32>(smaller(u64{limit} * found.options.n_seq_max, u64{1} << 30));
-        found.largest_context = value_of(llamacpp::largest_context(card, found.options, found.devices,
-                                                                   weights_of(found.model), found.memory, all));
+        found.largest_context = value_of(llamacpp::largest_context(
+            card, found.options, found.devices, weights_of(found.model), found.memory, all));
         found.most_offloaded = value_of(llamacpp::most_offloaded(card, found.options, found.devices,
                                                                  weights_of(found.model), found.memory));
     }
@@ -172,9 +181,11 @@ std::string device_table(const Finding& found, report::Unit unit) {
                                                        : "-" + report::amount({found.on(d) - have}, unit);
         const bool computes = d != llamacpp::on_cpu && found.memory.compute[d] != 0;
         const std::string compute = computes ? report::amount({found.memory.compute[d]}, unit) : "-";
-        table.row({d == llamacpp::on_cpu ? "CPU" : fmt::format("{}", d), found.layered() ? report::grouped(blocks) : "all",
-                   found.model.from_file && found.layered() ? report::amount({found.weights.at(d)}, unit) : "?",
-                   report::amount({found.caches.at(d)}, unit), compute, left});
+        table.row(
+            {d == llamacpp::on_cpu ? "CPU" : fmt::format("{}", d),
+             found.layered() ? report::grouped(blocks) : "all",
+             found.model.from_file && found.layered() ? report::amount({found.weights.at(d)}, unit) : "?",
+             report::amount({found.caches.at(d)}, unit), compute, left});
     }
     return table.text();
 }
@@ -184,19 +195,21 @@ std::string screen_of(const Finding& found, const Model& model, report::Unit uni
     std::string out = session.bold(fmt::format("{}   {}   llama.cpp v0.5.0 (2026-09-28)",
                                                model.label.empty() ? model.argument : model.label,
                                                found.model.card.arch().name)) + '\n';
-    out += fmt::format("n_ctx = {}, {} of {} cells, n_batch = {}, n_ubatch = {}, flash attention {}\n", to.n_ctx,
-                       report::counted(to.streams(), "stream", "streams"), report::grouped(to.n_ctx_seq), to.n_batch,
-                       to.n_ubatch, to.flash_attn ? "on" : "off");
+    out += fmt::format("n_ctx = {}, {} of {} cells, n_batch = {}, n_ubatch = {}, flash attention {}\n",
+                       to.n_ctx, report::counted(to.streams(), "stream", "streams"),
+                       report::grouped(to.n_ctx_seq), to.n_batch, to.n_ubatch, to.flash_attn ? "on" : "off");
     for (const std::string& line : cache_lines(found.model.card, found.layout)) {
         out += line + '\n';
     }
     const u64 total = value_of(llamacpp::total_bytes(found.model.card, found.layout)).total();
-    out += fmt::format("caches in all: {}\n\n{}", report::amount_and_exact({total}), device_table(found, unit));
+    out +=
+        fmt::format("caches in all: {}\n\n{}", report::amount_and_exact({total}), device_table(found, unit));
     if (found.sized && found.layered()) {
         out += fmt::format("\n{}\n", session.bold(found.fits() ? "FITS" : "DOES NOT FIT"));
         out += found.largest_context == 0
                    ? fmt::format("  at -ngl {} no context fits\n", found.devices.gpu_layers)
-                   : fmt::format("  largest -c at -ngl {}: {}\n", found.devices.gpu_layers, found.largest_context);
+                   : fmt::format("  largest -c at -ngl {}: {}\n", found.devices.gpu_layers,
+                                 found.largest_context);
         out += fmt::format("  largest -ngl at -c {}: {}\n", to.n_ctx, found.most_offloaded);
     }
     return out;
@@ -212,7 +225,8 @@ std::string json_of(const Finding& found, const Model& model) {
     }
     json.end().array("devices");
     for (int d = llamacpp::on_cpu; d < static_cast<int>(found.devices.count); ++d) {
-        json.object({}, report::Layout::flat).field("device", d == llamacpp::on_cpu ? "cpu" : fmt::format("{}", d));
+        json.object({}, report::Layout::flat)
+            .field("device", d == llamacpp::on_cpu ? "cpu" : fmt::format("{}", d));
         json.field("weights_bytes", found.weights.at(d)).field("cache_bytes", found.caches.at(d));
         json.field("total_bytes", found.on(d)).end();
     }
@@ -237,7 +251,8 @@ void run(const LlamaOptions& o, bool parallel_given, Session& session) {
     std::vector<Note> notes = model.notes;
     notes.insert(notes.end(), found.model.notes.begin(), found.model.notes.end());
     if (o.compute.empty() && found.sized) {
-        notes.push_back({Origin::assumed, "--compute-buffer", "none given; the engine prints its own as `compute buffer size`"});
+        notes.push_back({Origin::assumed, "--compute-buffer",
+                         "none given; the engine prints its own as `compute buffer size`"});
     }
     session.print(o.output.json ? json_of(found, model)
                                 : screen_of(found, model, unit, session) + notes_text(notes, false, session));
@@ -248,9 +263,11 @@ void run(const LlamaOptions& o, bool parallel_given, Session& session) {
 
 void add_llamacpp(CLI::App& app, Session& session) {
     const auto o = std::make_shared<LlamaOptions>();
-    CLI::App* verb = app.add_subcommand("llamacpp", "The lines llama.cpp prints, each device's memory, the largest -c and -ngl");
+    CLI::App* verb = app.add_subcommand(
+        "llamacpp", "The lines llama.cpp prints, each device's memory, the largest -c and -ngl");
     o->model.add_to(*verb);
-    verb->add_option("-c,--ctx-size", o->context, "Cells of all sequences; 0 = the model's context")->capture_default_str();
+    verb->add_option("-c,--ctx-size", o->context, "Cells of all sequences; 0 = the model's context")
+        ->capture_default_str();
     CLI::Option* parallel = verb->add_option("--parallel", o->parallel, "-np: sequences at once");
     verb->add_option("-b,--batch-size", o->batch, "Tokens of one batch")->capture_default_str();
     verb->add_option("--ubatch-size", o->ubatch, "-ub: tokens of one micro-batch")->capture_default_str();
@@ -259,18 +276,21 @@ void add_llamacpp(CLI::App& app, Session& session) {
     verb->add_option("--flash-attn", o->flash, "-fa: on, off or auto")->capture_default_str();
     verb->add_flag("--kv-unified", o->unified, "-kvu: one cache for all sequences");
     verb->add_flag("--swa-full", o->swa_full, "Windows get cells for everything");
-    verb->add_option("--draft-max", o->rollback, "Draft tokens of MTP speculation: rows that states can go back to");
+    verb->add_option("--draft-max", o->rollback,
+                     "Draft tokens of MTP speculation: rows that states can go back to");
     verb->add_flag("--server", o->server, "What llama-server chooses where nothing is said");
     verb->add_option("--gpu-layers", o->gpu_layers, "-ngl: blocks on devices; all unless said");
     verb->add_option("--split-mode", o->split_mode, "-sm: layer or tensor")->capture_default_str();
     verb->add_option("--tensor-split", o->shares, "-ts: shares of the devices, as 3,1")->delimiter(',');
     verb->add_option("--device", o->devices, "Free memory of each device, as 24GiB,24GiB")->delimiter(',');
-    verb->add_option("--compute-buffer", o->compute, "Compute buffer of each device, as the engine prints it");
+    verb->add_option("--compute-buffer", o->compute,
+                     "Compute buffer of each device, as the engine prints it");
     o->output.add_to(*verb, false);
-    verb->footer("Examples:\n"
-                 "  kvcap llamacpp model.gguf -c 32768 -ctk q8_0 -ctv q8_0\n"
-                 "  kvcap llamacpp model.gguf -c 65536 -np 4 -ngl 40 --device 24GiB,24GiB --compute-buffer 1GiB\n"
-                 "  kvcap llamacpp ollama:llama3.1:8b --server --json");
+    verb->footer(
+        "Examples:\n"
+        "  kvcap llamacpp model.gguf -c 32768 -ctk q8_0 -ctv q8_0\n"
+        "  kvcap llamacpp model.gguf -c 65536 -np 4 -ngl 40 --device 24GiB,24GiB --compute-buffer 1GiB\n"
+        "  kvcap llamacpp ollama:llama3.1:8b --server --json");
     verb->callback([o, parallel, &session] { run(*o, parallel->count() > 0, session); });
 }
 

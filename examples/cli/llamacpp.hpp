@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the verb `llamacpp` and the engine `llamacpp` share: the card of a model, and llama.cpp's options by their names.
+// What the verb `llamacpp` and the engine `llamacpp` share: the card of a model, and llama.cpp's options by
+// their names.
 #pragma once
 
 #include "engines.hpp"

@@ -6,9 +6,11 @@ namespace kvcap::cli {
 
 std::vector<std::string> spelled_out(std::vector<std::string> arguments) {
     static constexpr std::string_view names[][2] = {
-        {"-np", "--parallel"}, {"-ub", "--ubatch-size"}, {"-ctk", "--cache-type-k"}, {"-ctv", "--cache-type-v"},
-        {"-fa", "--flash-attn"}, {"-kvu", "--kv-unified"}, {"-ngl", "--gpu-layers"}, {"-sm", "--split-mode"},
-        {"-ts", "--tensor-split"}, {"--n-gpu-layers", "--gpu-layers"}};
+        {"-np", "--parallel"},      {"-ub", "--ubatch-size"},
+        {"-ctk", "--cache-type-k"}, {"-ctv", "--cache-type-v"},
+        {"-fa", "--flash-attn"},    {"-kvu", "--kv-unified"},
+        {"-ngl", "--gpu-layers"},   {"-sm", "--split-mode"},
+        {"-ts", "--tensor-split"},  {"--n-gpu-layers", "--gpu-layers"}};
     for (std::string& argument : arguments) {
         for (const auto& [shorter, longer] : names) {
             argument = argument == shorter ? std::string{longer} : argument;

@@ -26,8 +26,9 @@ LlamaModel llama_model(const Model& model) {
     }
     out.card = *card;
     out.card.context = static_cast<u32>(smaller(model.read.max_context, ~u32{0}));
-    out.notes.push_back({Origin::assumed, "architecture",
-                         std::string{out.card.arch().name} + "'s rules, by the kinds of caches; a GGUF file says its own"});
+    out.notes.push_back(
+        {Origin::assumed, "architecture",
+         std::string{out.card.arch().name} + "'s rules, by the kinds of caches; a GGUF file says its own"});
     return out;
 }
 

@@ -22,10 +22,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto made = llamacpp::layout(model->card, {.n_ctx = 4096, .n_seq_max = 2});
     if (made) {
         static_cast<void>(llamacpp::total_bytes(model->card, *made));
-        static_cast<void>(llamacpp::per_device(model->card, *made, {.count = 2, .gpu_layers = 3, .share = {1, 1}}));
+        static_cast<void>(
+            llamacpp::per_device(model->card, *made, {.count = 2, .gpu_layers = 3, .share = {1, 1}}));
         static_cast<void>(llamacpp::sequence_state(model->card, *made, 100, false));
         for (const llamacpp::CacheShape& cache : made->caches) {
-            static_cast<void>(llamacpp::cache_per_slice(model->card, *made, cache, {.count = 3, .share = {1, 2, 3}}, 32));
+            static_cast<void>(
+                llamacpp::cache_per_slice(model->card, *made, cache, {.count = 3, .share = {1, 2, 3}}, 32));
         }
     }
     return 0;

@@ -42,27 +42,33 @@ constexpr Layout v3_q8 = layout(v3, {.n_ctx = 32'768, .type_k = Ggml::q8_0, .typ
 constexpr BlockBytes v3_q8_bytes = cache_bytes(v3, v3_q8, v3_q8.caches[0]).value();
 static_assert(Equals<float_mib(v3_q8_bytes.k).hundredths, 116'662>);
 static_assert(same(summary_line(v3, v3_q8, v3_q8.caches[0], v3_q8_bytes),
-                   "size = 1166.62 MiB ( 32768 cells,  61 layers,  1/1 seqs), K (q8_0): 1166.62 MiB, V (q8_0):    0.00 MiB"));
-static_assert(refusal_of(layout(v3, {.n_ctx = 4096, .type_k = Ggml::q8_0}).error()) == Refusal::latent_types_differ);
+                   "size = 1166.62 MiB ( 32768 cells,  61 layers,  1/1 seqs), K (q8_0): 1166.62 MiB, V "
+                   "(q8_0):    0.00 MiB"));
+static_assert(refusal_of(layout(v3, {.n_ctx = 4096, .type_k = Ggml::q8_0}).error()) ==
+              Refusal::latent_types_differ);
 
 // The same model from an expanded file (DeepSeek-V2-Lite of 2024): 8640 MiB at 32,768.
 constexpr Card expanded = uniform("deepseek2", 27, {.heads = 16, .kv_heads = 16, .key = 192, .value = 128});
 static_assert(Equals<bytes_of(expanded, {.n_ctx = 32'768}), (u64{8640} << 20)>);
 
-// The context is padded, divided, and rounded up again: 64 sequences of 4,096 tokens in all take 16,384 cells.
+// The context is padded, divided, and rounded up again: 64 sequences of 4,096 tokens in all take 16,384
+// cells.
 constexpr Card llama = uniform("llama", 32, {.heads = 32, .kv_heads = 8, .key = 128, .value = 128});
 constexpr Resolved many = resolve(llama, {.n_ctx = 4096, .n_seq_max = 64}).value();
 static_assert(many.n_ctx == 16'384 && many.n_ctx_seq == 256 && many.streams() == 64);
 constexpr Resolved odd = resolve(llama, {.n_ctx = 1}).value();
 static_assert(odd.n_ctx == 256 && odd.n_batch == 1 && odd.n_ubatch == 1);
 static_assert(resolve(llama, {.n_ctx = 300'000}).value().n_ctx == 300'032);
-static_assert(refusal_of(resolve(llama, {.n_ctx = 256, .n_seq_max = 257}).error()) == Refusal::too_many_sequences);
-static_assert(refusal_of(resolve(llama, {.n_ctx = 256, .type_v = Ggml::q8_0, .flash_attn = Flash::off}).error()) ==
-              Refusal::quantized_value_without_flash);
+static_assert(refusal_of(resolve(llama, {.n_ctx = 256, .n_seq_max = 257}).error()) ==
+              Refusal::too_many_sequences);
+static_assert(
+    refusal_of(resolve(llama, {.n_ctx = 256, .type_v = Ggml::q8_0, .flash_attn = Flash::off}).error()) ==
+    Refusal::quantized_value_without_flash);
 constexpr Card phi2 = uniform("phi2", 32, {.heads = 32, .kv_heads = 32, .key = 80, .value = 80});
 static_assert(refusal_of(resolve(phi2, {.n_ctx = 2048, .type_k = Ggml::q8_0}).error()) == Refusal::key_block);
 
-// Gemma-3-27B: 10 full blocks and 52 windows of 1,024; the window cache has 1,536 cells, 4,608 for four unified slots.
+// Gemma-3-27B: 10 full blocks and 52 windows of 1,024; the window cache has 1,536 cells, 4,608 for four
+// unified slots.
 constexpr Card gemma = [] {
     Card card = uniform("gemma3", 62, {.heads = 32, .kv_heads = 16, .key = 128, .value = 128});
     card.window = 1024;
@@ -74,11 +80,14 @@ constexpr Card gemma = [] {
 }();
 constexpr Layout windows = layout(gemma, {.n_ctx = 32'768}).value();
 static_assert(windows.memory == Memory::iswa && windows.caches[0].part == Part::base);
-static_assert(windows.caches[1].cells == 1536 && blocks_in(gemma, windows.caches[1]) == 52 && !windows.can_shift);
-static_assert(layout(gemma, {.n_ctx = 32'768, .n_seq_max = 4, .kv_unified = true}).value().caches[1].cells == 4608);
+static_assert(windows.caches[1].cells == 1536 && blocks_in(gemma, windows.caches[1]) == 52 &&
+              !windows.can_shift);
+static_assert(layout(gemma, {.n_ctx = 32'768, .n_seq_max = 4, .kv_unified = true}).value().caches[1].cells ==
+              4608);
 static_assert(layout(gemma, {.n_ctx = 32'768, .swa_full = true}).value().can_shift);
 
-// Law: without a window's help, bytes are proportional to the padded context; a unified cache does not depend on slots.
+// Law: without a window's help, bytes are proportional to the padded context; a unified cache does not depend
+// on slots.
 template <u32 Slots>
 constexpr bool slots_share = bytes_of(llama, {.n_ctx = 8192, .n_seq_max = Slots, .kv_unified = true}) ==
                              bytes_of(llama, {.n_ctx = 8192});
@@ -94,7 +103,8 @@ constexpr Card uneven = [] {
 static_assert(bytes_of(uneven, {.n_ctx = 256}) == 256 * 2 * 2 * 64 * (3 + 5));
 static_assert(bytes_of(uneven, {.n_ctx = 256, .flash_attn = Flash::off}) == 256 * 2 * 64 * (3 + 5 + 5 + 5));
 
-// States: rows for each sequence and rollback, f32 whatever the cache types say. Qwen3.6-27B: 598.50 MiB for 4 slots.
+// States: rows for each sequence and rollback, f32 whatever the cache types say. Qwen3.6-27B: 598.50 MiB for
+// 4 slots.
 constexpr Card hybrid = [] {
     Card card = uniform("qwen35", 64, {.heads = 24, .kv_heads = 4, .key = 256, .value = 256});
     card.state = {.r = 3 * (6144 + 2 * 16 * 128), .s = 128 * 6144, .p = 0};
@@ -115,7 +125,8 @@ static_assert(same(summary_line(hybrid, slots, slots.caches[1], slot_states),
 static_assert(bytes_of(hybrid, {.n_ctx = 256, .n_rs_seq = 4}) - bytes_of(hybrid, {.n_ctx = 256}) ==
               4 * slot_states.total() / 4);
 
-// Layer split: every byte is on exactly one device, whatever the shares and however many blocks are offloaded.
+// Layer split: every byte is on exactly one device, whatever the shares and however many blocks are
+// offloaded.
 constexpr bool conserved(const Card& card, const Devices& devices) {
     const Layout made = layout(card, {.n_ctx = 4096, .n_seq_max = 2}).value();
     const PerDevice split = per_device(card, made, devices).value();
@@ -130,25 +141,31 @@ static_assert(conserved(hybrid, {.count = 2, .gpu_layers = 20, .share = {0.3F, 0
 static_assert(conserved(gemma, {.count = 1, .gpu_layers = 0, .share = {1}}));
 
 // Tensor split: 16 heads of 128 on three devices are 640, 640 and 768 elements; one KV head goes round whole.
-constexpr Slices cut = slices(gemma, windows.caches[0], 5, Plane::k, 2048, {.count = 3, .share = {1, 1, 1}}, 1);
+constexpr Slices cut =
+    slices(gemma, windows.caches[0], 5, Plane::k, 2048, {.count = 3, .share = {1, 1, 1}}, 1);
 static_assert(cut.elements[0] == 640 && cut.elements[1] == 640 && cut.elements[2] == 768);
 constexpr Card single = uniform("starcoder", 2, {.heads = 16, .kv_heads = 1, .key = 128, .value = 128});
 constexpr Layout one = layout(single, {.n_ctx = 256}).value();
 constexpr u64 turn(u32 block, u32 device) {
-    return slices(single, one.caches[0], block, Plane::k, 128, {.count = 2, .share = {1, 1}}, 1).elements[device];
+    return slices(single, one.caches[0], block, Plane::k, 128, {.count = 2, .share = {1, 1}}, 1)
+        .elements[device];
 }
 static_assert(turn(0, 0) == 0 && turn(0, 1) == 128 && turn(1, 0) == 128 && turn(1, 1) == 0);
 
 // The engine as a value: pools of cells, one for windows, and what a request takes of them.
-constexpr auto gemma_spec = compose(QueryHeads{32}, cycle(60, Windowed{Gqa{16, 128}, 1024_tok}, Windowed{Gqa{16, 128}, 1024_tok},
-                                                          Windowed{Gqa{16, 128}, 1024_tok}, Windowed{Gqa{16, 128}, 1024_tok},
-                                                          Windowed{Gqa{16, 128}, 1024_tok}, Gqa{16, 128}),
-                                    repeat(2, Windowed{Gqa{16, 128}, 1024_tok})).value();
+constexpr auto gemma_spec =
+    compose(QueryHeads{32},
+            cycle(60, Windowed{Gqa{16, 128}, 1024_tok}, Windowed{Gqa{16, 128}, 1024_tok},
+                  Windowed{Gqa{16, 128}, 1024_tok}, Windowed{Gqa{16, 128}, 1024_tok},
+                  Windowed{Gqa{16, 128}, 1024_tok}, Gqa{16, 128}),
+            repeat(2, Windowed{Gqa{16, 128}, 1024_tok}))
+        .value();
 constexpr kvcap::llamacpp::Engine engine{.options = {.n_ctx = 32'768}};
 constexpr PoolPlan plan = engine.pools(gemma_spec, {}, {}).value();
 static_assert(plan.pools.size() == 2 && plan.pools[0].units == 32'768 && plan.pools[1].units == 1536);
 static_assert(plan.pools[0].allocated + plan.pools[1].allocated == Bytes{bytes_of(gemma, {.n_ctx = 32'768})});
-static_assert(demand(plan, {.prompt = 2000_tok}).units[0] == 2000 && demand(plan, {.prompt = 2000_tok}).units[1] == 1536);
+static_assert(demand(plan, {.prompt = 2000_tok}).units[0] == 2000 &&
+              demand(plan, {.prompt = 2000_tok}).units[1] == 1536);
 static_assert(engine.pools(gemma_spec, {.cp = 2}, {}).error().code == Errc::unsupported);
 constexpr Bytes small[]{1_GiB};
 static_assert(engine.pools(gemma_spec, {}, {small, 1}).error().code == Errc::does_not_fit);
@@ -162,14 +179,16 @@ static_assert(fitted_context({4096, 1000}, {32'768, 8000}, 900, 0, 4) == 4096);
 
 // Devices: what fits at the answer does not fit one step further.
 constexpr u64 block_weights[32]{} ;
-constexpr BlockWeights no_weights{.blocks = block_weights, .count = 32, .input = 0, .output = 0, .tied = true};
+constexpr BlockWeights no_weights{
+    .blocks = block_weights, .count = 32, .input = 0, .output = 0, .tied = true};
 constexpr Devices one_gpu{.count = 1, .gpu_layers = 99, .share = {1}};
 constexpr DeviceMemory two_gib{.available = {u64{2} << 30}, .compute = {u64{1} << 29}};
 constexpr u32 longest_c = largest_context(llama, {}, one_gpu, no_weights, two_gib, 131'072).value();
 static_assert(longest_c == 12'288);  // 1.5 GiB at 128 KiB a token
 static_assert(lacking_device(llama, {.n_ctx = longest_c}, one_gpu, no_weights, two_gib).value() == 1);
 static_assert(lacking_device(llama, {.n_ctx = longest_c + 256}, one_gpu, no_weights, two_gib).value() == 0);
-static_assert(most_offloaded(llama, {.n_ctx = 16'384}, one_gpu, no_weights, two_gib).value() == 25);  // 24 blocks, output
+static_assert(most_offloaded(llama, {.n_ctx = 16'384}, one_gpu, no_weights, two_gib).value() ==
+              25);  // 24 blocks, output
 static_assert(most_offloaded(llama, {.n_ctx = longest_c}, one_gpu, no_weights, two_gib).value() == 33);
 
 // printf's rounding: ties to even.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GGUF files: both byte orders and versions, every value type, weights, parts; and hostile files, which must give an
-// error that names the offset or the key.
+// GGUF files: both byte orders and versions, every value type, weights, parts; and hostile files, which must
+// give an error that names the offset or the key.
 #include "../tools/golden/llamacpp_gguf.hpp"
 
 #include <catch2/catch.hpp>
@@ -48,10 +48,13 @@ Problem problem_of(const std::string& file) {
 }
 
 /// `text` with the bytes at `at` replaced.
-std::string with(std::string text, std::size_t at, std::string_view bytes) { return text.replace(at, bytes.size(), bytes); }
+std::string with(std::string text, std::size_t at, std::string_view bytes) {
+    return text.replace(at, bytes.size(), bytes);
+}
 
 struct Folder {
-    std::filesystem::path path = std::filesystem::temp_directory_path() / ("kvcap-gguf-" + std::to_string(std::random_device{}()));
+    std::filesystem::path path =
+        std::filesystem::temp_directory_path() / ("kvcap-gguf-" + std::to_string(std::random_device{}()));
     Folder() { std::filesystem::create_directory(path); }
     ~Folder() { std::filesystem::remove_all(path); }
     std::string write(const std::string& name, const std::string& text) const {
@@ -106,7 +109,8 @@ TEST_CASE("weights are summed per type and per block") {
 }
 
 TEST_CASE("every value type is read") {
-    const auto file = gguf::MappedFile::open(KVCAP_SOURCE_DIR "/tests/golden/llama_cpp/gguf/all_value_types_v3.gguf");
+    const auto file =
+        gguf::MappedFile::open(KVCAP_SOURCE_DIR "/tests/golden/llama_cpp/gguf/all_value_types_v3.gguf");
     REQUIRE(file);
     const auto header = gguf::read_header(file->bytes());
     REQUIRE(header);
@@ -120,7 +124,8 @@ TEST_CASE("every value type is read") {
     CHECK(header->find("test.f64_array")->real(0) == 1e300);
     CHECK(header->find("tokenizer.ggml.tokens")->count == 6);
     CHECK(header->find("no such key") == nullptr);
-    const auto model = gguf::read_file(KVCAP_SOURCE_DIR "/tests/golden/llama_cpp/gguf/all_value_types_v3.gguf");
+    const auto model =
+        gguf::read_file(KVCAP_SOURCE_DIR "/tests/golden/llama_cpp/gguf/all_value_types_v3.gguf");
     REQUIRE(model);
     CHECK_FALSE(model->truncated);
     CHECK(model->model.spec.forms[0].retention.span == 64_tok);
@@ -139,7 +144,8 @@ TEST_CASE("a file that ends anywhere is an error, never a model of its own") {
 TEST_CASE("lying counts and lengths are refused where they stand") {
     const std::string file = file_of(llama());
     CHECK(problem_of("").found == "the file ends after 0 bytes");
-    CHECK(problem_of(with(file, 0, "GGML")).text() == "offset 0: no GGUF file; wanted the letters GGUF first");
+    CHECK(problem_of(with(file, 0, "GGML")).text() ==
+          "offset 0: no GGUF file; wanted the letters GGUF first");
     CHECK(problem_of(with(file, 4, std::string_view{"\1\0\0\0", 4})).found == "GGUF version 1");
     CHECK(problem_of(with(file, 8, std::string(8, '\xff'))).wanted == "at most 262144");
     CHECK(problem_of(with(file, 16, std::string(8, '\xff'))).wanted == "at most 65536");
@@ -147,7 +153,8 @@ TEST_CASE("lying counts and lengths are refused where they stand") {
     CHECK(problem_of(with(file, 24, std::string(8, '\xff'))).where == "offset 24");
     CHECK(problem_of(with(file, 52, std::string_view{"\x0d\0\0\0", 4})).text() ==
           "offset 52, general.architecture: value type 13; wanted a type from 0 to 12");
-    CHECK(problem_of(with(file, 52, std::string_view{"\x09\0\0\0\x09\0\0\0", 8})).found == "an array of arrays");
+    CHECK(problem_of(with(file, 52, std::string_view{"\x09\0\0\0\x09\0\0\0", 8})).found ==
+          "an array of arrays");
     CHECK(problem_of(with(file, 56, std::string(8, '\x7f'))).found.find("the file ends after") == 0);
 }
 
@@ -194,7 +201,8 @@ TEST_CASE("metadata that makes no model names its key") {
             window["gpt-oss." + key.substr(6)] = value;
         }
     }
-    CHECK(problem_of(file_of(window)).text() == "gpt-oss.attention.sliding_window: is missing; wanted a whole number");
+    CHECK(problem_of(file_of(window)).text() ==
+          "gpt-oss.attention.sliding_window: is missing; wanted a whole number");
 }
 
 TEST_CASE("tensor types and shapes that ggml does not have") {
@@ -205,7 +213,8 @@ TEST_CASE("tensor types and shapes that ggml does not have") {
         return problem_of(writer.bytes());
     };
     CHECK(with_tensor({"a", {64}, 99}).found == "type 99");
-    CHECK(with_tensor({"a", {33}, 8}).text() == "tensor a: rows of 33 elements of q8_0; wanted a multiple of 32");
+    CHECK(with_tensor({"a", {33}, 8}).text() ==
+          "tensor a: rows of 33 elements of q8_0; wanted a multiple of 32");
     CHECK(with_tensor({"a", {1, 1, 1, 1, 1}, 0}).found == "5 dimensions");
     CHECK(with_tensor({"a", {1ull << 40, 1ull << 40}, 0}).found == "a tensor of 2^63 elements or more");
     CHECK(with_tensor({"blk.99999999999999999999.a", {32}, 0}).wanted == "below 4096");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The door to llama.cpp's memory (v0.5.0, 2026-09-28): sizes, refusals, log lines, splits over devices and saved
-// sequences. The server's prefix reuse is a door of its own: engine/llamacpp/server_reuse.hpp.
+// The door to llama.cpp's memory (v0.5.0, 2026-09-28): sizes, refusals, log lines, splits over devices and
+// saved sequences. The server's prefix reuse is a door of its own: engine/llamacpp/server_reuse.hpp.
 #pragma once
 
 #include <kvcap/engine/llamacpp/arch.hpp>

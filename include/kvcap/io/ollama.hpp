@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which file is `ollama:NAME[:TAG]`? Its manifest, MODELS/manifests/HOST/SPACE/NAME/TAG, lists layers; the one of media type
-// "application/vnd.ollama.image.model" names the GGUF file, MODELS/blobs/sha256-DIGEST. Never the network.
+// Which file is `ollama:NAME[:TAG]`? Its manifest, MODELS/manifests/HOST/SPACE/NAME/TAG, lists layers; the
+// one of media type "application/vnd.ollama.image.model" names the GGUF file, MODELS/blobs/sha256-DIGEST.
+// Never the network.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,9 @@ inline std::filesystem::path ollama_manifest(std::string name) {
     const std::string tag = colon == std::string::npos ? "latest" : name.substr(colon + 1);
     name = name.substr(0, colon);
     const auto slashes = std::count(name.begin(), name.end(), '/');
-    const std::string host = slashes >= 2 ? "" : slashes == 1 ? "registry.ollama.ai/" : "registry.ollama.ai/library/";
+    const std::string host = slashes >= 2   ? ""
+                             : slashes == 1 ? "registry.ollama.ai/"
+                                            : "registry.ollama.ai/library/";
     return ollama_models() / "manifests" / (host + name) / tag;
 }
 
@@ -48,15 +51,18 @@ inline Diagnosed<std::filesystem::path> ollama_blob(const std::string& name) {
     std::string digest;
     root_of(*document)["layers"].each([&](u32, std::string_view, const JsonValue& layer) {
         const std::string_view own = layer["digest"].text();
-        if (layer["mediaType"].text() == "application/vnd.ollama.image.model" && own.substr(0, 7) == "sha256:" &&
-            own.find('/') == std::string_view::npos) {
+        if (layer["mediaType"].text() == "application/vnd.ollama.image.model" &&
+            own.substr(0, 7) == "sha256:" && own.find('/') == std::string_view::npos) {
             digest = own.substr(7);
         }
     });
     if (!digest.empty()) {
         return ollama_models() / "blobs" / ("sha256-" + digest);
     }
-    return Problem{Trouble::invalid, manifest.string(), "no layer of a model", "a layer of type application/vnd.ollama.image.model",
+    return Problem{Trouble::invalid,
+                   manifest.string(),
+                   "no layer of a model",
+                   "a layer of type application/vnd.ollama.image.model",
                    {}};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cases FOLDER GOLDEN.json...: writes for each distinct model of the golden files a GGUF header (metadata only) and the
-// lines that kvcap expects from the engine, under options drawn from a printed seed.
+// cases FOLDER GOLDEN.json...: writes for each distinct model of the golden files a GGUF header (metadata
+// only) and the lines that kvcap expects from the engine, under options drawn from a printed seed.
 #include "../../tools/golden/llamacpp_gguf.hpp"
 
 #include <cstdio>
@@ -32,17 +32,22 @@ Options draw(std::mt19937& random) {
     to.swa_full = first_of({false, false, false, true}, random).get<bool>();
     const std::vector<Json> types{1, 1, 8, 2, 30, 0, 20, 7};
     to.type_k = static_cast<Ggml>(first_of(types, random).get<int>());
-    to.type_v = first_of({true, true, false}, random).get<bool>() ? to.type_k
-                                                                  : static_cast<Ggml>(first_of(types, random).get<int>());
+    to.type_v = first_of({true, true, false}, random).get<bool>()
+                    ? to.type_k
+                    : static_cast<Ggml>(first_of(types, random).get<int>());
     to.flash_attn = static_cast<Flash>(first_of({0, 1, 2, 2}, random).get<int>());
     return to;
 }
 
 Json flags_of(const Options& o) {
     static constexpr const char* flash[] = {"off", "on", "auto"};
-    return {{"contextSize", o.n_ctx}, {"batchSize", o.n_batch}, {"sequences", o.n_seq_max},
-            {"swaFullCache", o.swa_full}, {"kvCacheKeyType", static_cast<int>(o.type_k)},
-            {"kvCacheValueType", static_cast<int>(o.type_v)}, {"flash", flash[static_cast<int>(o.flash_attn)]}};
+    return {{"contextSize", o.n_ctx},
+            {"batchSize", o.n_batch},
+            {"sequences", o.n_seq_max},
+            {"swaFullCache", o.swa_full},
+            {"kvCacheKeyType", static_cast<int>(o.type_k)},
+            {"kvCacheValueType", static_cast<int>(o.type_v)},
+            {"flash", flash[static_cast<int>(o.flash_attn)]}};
 }
 
 Json expectation(const Card& card, const Options& options) {

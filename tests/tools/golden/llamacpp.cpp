@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// llama.cpp golden files: sizes, refusals, printed numbers, splits over devices and saved sequences of its contexts.
+// llama.cpp golden files: sizes, refusals, printed numbers, splits over devices and saved sequences of its
+// contexts.
 #include "llamacpp.hpp"
 
 #include <algorithm>
@@ -39,9 +40,9 @@ void require(const Json& object, std::initializer_list<const char*> keys) {
 }
 
 Json resolved_json(const Resolved& to) {
-    return {{"n_ctx", to.n_ctx}, {"n_ctx_seq", to.n_ctx_seq}, {"n_batch", to.n_batch}, {"n_ubatch", to.n_ubatch},
-            {"n_seq_max", to.n_seq_max}, {"n_rs_seq", to.n_rs_seq}, {"flash_attn", to.flash_attn},
-            {"kv_unified", to.kv_unified}, {"causal_attn", to.causal}};
+    return {{"n_ctx", to.n_ctx},           {"n_ctx_seq", to.n_ctx_seq},   {"n_batch", to.n_batch},
+            {"n_ubatch", to.n_ubatch},     {"n_seq_max", to.n_seq_max},   {"n_rs_seq", to.n_rs_seq},
+            {"flash_attn", to.flash_attn}, {"kv_unified", to.kv_unified}, {"causal_attn", to.causal}};
 }
 
 Json derived_json(const Card& card) {
@@ -65,13 +66,14 @@ Json totals_json(const Card& card, const Layout& layout, const Json& caches) {
     for (const Json& cache : caches) {
         buffers += cache["buffer_bytes"].get<u64>();
     }
-    return {{"k_bytes", sum.k}, {"v_bytes", sum.v}, {"r_bytes", sum.r}, {"s_bytes", sum.s}, {"p_bytes", sum.p},
-            {"state_bytes", sum.compressor}, {"total_bytes", sum.total()}, {"buffer_bytes", buffers}};
+    return {{"k_bytes", sum.k},           {"v_bytes", sum.v},       {"r_bytes", sum.r},
+            {"s_bytes", sum.s},           {"p_bytes", sum.p},       {"state_bytes", sum.compressor},
+            {"total_bytes", sum.total()}, {"buffer_bytes", buffers}};
 }
 
 /// Bytes of a cache's buffers on each device that has one, the CPU first.
-std::vector<u64> buffers_of(const Card& card, const Layout& layout, const CacheShape& cache, const Devices& devices,
-                            u32 weight_block) {
+std::vector<u64> buffers_of(const Card& card, const Layout& layout, const CacheShape& cache,
+                            const Devices& devices, u32 weight_block) {
     if (layout.options.split_mode == SplitMode::tensor) {
         const PerDevice cut = cache_per_slice(card, layout, cache, devices, weight_block).value();
         return {*std::max_element(cut.device, cut.device + devices.count)};
@@ -103,14 +105,21 @@ Json summary_json(const Card& card, const Layout& layout, const CacheShape& cach
                 {"n_rs_seq", layout.resolved.n_rs_seq}, {"r_mib", text(bytes.r)}, {"s_mib", text(bytes.s)},
                 {"p_mib", text(bytes.p)}};
     }
-    return {{"what", "kv_summary"}, {"size_mib", text(key_and_value(bytes))}, {"cells", cache.cells},
-            {"layers", printed_layers(card, cache)}, {"n_seq_max", cache.sequences}, {"n_stream", cache.streams},
-            {"k_type", ggml_type(layout.options.type_k).name}, {"k_mib", text(bytes.k)},
-            {"v_type", ggml_type(layout.options.type_v).name}, {"v_mib", text(bytes.v)}};
+    return {{"what", "kv_summary"},
+            {"size_mib", text(key_and_value(bytes))},
+            {"cells", cache.cells},
+            {"layers", printed_layers(card, cache)},
+            {"n_seq_max", cache.sequences},
+            {"n_stream", cache.streams},
+            {"k_type", ggml_type(layout.options.type_k).name},
+            {"k_mib", text(bytes.k)},
+            {"v_type", ggml_type(layout.options.type_v).name},
+            {"v_mib", text(bytes.v)}};
 }
 
 /// The log's numbers in their order. Attention buffers are printed only by runs that really allocate.
-Json printed_json(const Card& card, const Layout& layout, const Devices& devices, u32 weight_block, bool allocated) {
+Json printed_json(const Card& card, const Layout& layout, const Devices& devices, u32 weight_block,
+                  bool allocated) {
     Json all = Json::array();
     for (const CacheShape& cache : layout.caches) {
         const bool states = is_states(cache.part);
@@ -138,7 +147,9 @@ Devices devices_of(const StrictObject& one, const StrictObject& flags) {
     const Json shares = flags.get<Json>("tensor_split", Json::array());
     const bool layers = flags.get<std::string>("split_mode", "layer") == "layer";
     for (u32 i = 0; i < devices.count; ++i) {
-        devices.share[i] = i < shares.size() ? shares[i].get<float>() : shares.empty() && layers ? 1.0F : 0.0F;
+        devices.share[i] = i < shares.size()          ? shares[i].get<float>()
+                           : shares.empty() && layers ? 1.0F
+                                                      : 0.0F;
     }
     return devices;
 }
@@ -210,7 +221,8 @@ void check_sequence_state(Report& report, const Json& want, const Card& card, co
     given.done("sequence_state");
 }
 
-void check_error(Report& report, const StrictObject& want, const Diagnosed<Card>& card, const Options& options) {
+void check_error(Report& report, const StrictObject& want, const Diagnosed<Card>& card,
+                 const Options& options) {
     std::string got = "none";
     if (!card) {
         got = "model_load_refused";
@@ -237,7 +249,8 @@ const char* beyond_the_model(const Card& card, const Layout& layout) {
             return "blocks without heads keep padded values when these are transposed";
         }
     }
-    return card.arch().family == Family::dsv4 && card.nextn != 0 ? "the draft block is in the window cache" : nullptr;
+    return card.arch().family == Family::dsv4 && card.nextn != 0 ? "the draft block is in the window cache"
+                                                                 : nullptr;
 }
 
 /// The neutral model of the same file must lead to the same bytes.
@@ -305,7 +318,8 @@ void check_case(Report& report, const Json& json) {
     for (const Json& cache : want.at("caches")) {
         require(cache, {"role", "layers"});
     }
-    require(want.at("totals"), {"k_bytes", "v_bytes", "r_bytes", "s_bytes", "p_bytes", "state_bytes", "total_bytes"});
+    require(want.at("totals"),
+            {"k_bytes", "v_bytes", "r_bytes", "s_bytes", "p_bytes", "state_bytes", "total_bytes"});
     compare(report, "totals", want.at("totals"), totals_json(*card, *made, caches));
     if (want.has("can_shift")) {
         report.equal("can_shift", want.at("can_shift"), made->can_shift);
@@ -328,7 +342,8 @@ void check_case(Report& report, const Json& json) {
 }
 
 bool knows_llamacpp(const File& file) {
-    return file.content.is_object() && file.content.value("engine", "") == "llama.cpp" && file.content.contains("cases");
+    return file.content.is_object() && file.content.value("engine", "") == "llama.cpp" &&
+           file.content.contains("cases");
 }
 
 void run_llamacpp(const File& file) {

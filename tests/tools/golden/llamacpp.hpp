@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the parts of the llama.cpp golden format share: a case's model and options, and names of the golden files.
+// What the parts of the llama.cpp golden format share: a case's model and options, and names of the golden
+// files.
 #pragma once
 
 #include "llamacpp_gguf.hpp"
@@ -24,7 +25,8 @@ std::string mib_text(kvcap::llamacpp::PrintedMib mib);
 /// Every cache of a layout, as the `caches` list describes it.
 Json llamacpp_caches(const kvcap::llamacpp::Card& card, const kvcap::llamacpp::Layout& layout);
 
-/// GGUF files beside a golden file whose name begins a case's id: key by key, and card by card, one case each.
+/// GGUF files beside a golden file whose name begins a case's id: key by key, and card by card, one case
+/// each.
 void run_gguf_of_cases(const File& file);
 
 /// Every GGUF file beside a golden file, one case each.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GGUF files beside the golden files: the file of a model must say what the metadata of that model's case says, key by
-// key, and must give the same card; every other file must at least be read.
+// GGUF files beside the golden files: the file of a model must say what the metadata of that model's case
+// says, key by key, and must give the same card; every other file must at least be read.
 #include "llamacpp.hpp"
 
 #include <algorithm>
@@ -47,7 +47,8 @@ Json json_of(const gguf::Value& value) {
 
 /// Metadata numbers with a fraction are stored as 32-bit floats.
 bool same(const Json& want, const Json& got) {
-    return want == got || (want.is_number_float() && got.is_number() && want.get<float>() == got.get<float>());
+    return want == got ||
+           (want.is_number_float() && got.is_number() && want.get<float>() == got.get<float>());
 }
 
 /// The keys in which a file differs from a case's metadata; "card" when they make different cards.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Writes GGUF files without tensor data from JSON metadata: whole numbers as u32 (i32 when negative, u64 when larger),
-// fractions as f32, lists of one type. So golden metadata takes the same way into the library as a file does.
+// Writes GGUF files without tensor data from JSON metadata: whole numbers as u32 (i32 when negative, u64 when
+// larger), fractions as f32, lists of one type. So golden metadata takes the same way into the library as a
+// file does.
 #pragma once
 
 #include <bit>
@@ -21,7 +22,8 @@ struct TensorInfo {
 
 class GgufWriter {
 public:
-    explicit GgufWriter(bool big_endian = false, std::uint32_t version = 3) : big_{big_endian}, version_{version} {}
+    explicit GgufWriter(bool big_endian = false, std::uint32_t version = 3)
+        : big_{big_endian}, version_{version} {}
 
     void add(std::string_view key, const nlohmann::json& value) {
         text(keys_, key);

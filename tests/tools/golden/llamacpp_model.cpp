@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A llama.cpp golden case as values of the library: its metadata as a GGUF file, its flags, its caches as JSON.
+// A llama.cpp golden case as values of the library: its metadata as a GGUF file, its flags, its caches as
+// JSON.
 #include "llamacpp.hpp"
 
 namespace golden {
@@ -71,16 +72,16 @@ Options llamacpp_options(const StrictObject& flags) {
 }
 
 const char* llamacpp_part(Part part) {
-    static constexpr const char* names[] = {"kv", "base", "swa", "mla", "indexer", "rs", "raw.base", "raw.swa", "csa",
-                                            "hca", "lid", "csa_state", "hca_state", "lid_state", "dsa.mla",
-                                            "dsa.indexer"};
+    static constexpr const char* names[] = {
+        "kv",  "base", "swa", "mla",       "indexer",   "rs",        "raw.base", "raw.swa",
+        "csa", "hca",  "lid", "csa_state", "hca_state", "lid_state", "dsa.mla",  "dsa.indexer"};
     return names[static_cast<int>(part)];
 }
 
 const char* llamacpp_memory(Memory memory) {
-    static constexpr const char* names[] = {"none", "kv_cache", "kv_cache_iswa", "kv_cache_dsa", "kv_cache_dsa_iswa",
-                                            "kv_cache_msa", "kv_cache_dsv4", "recurrent", "hybrid", "hybrid_iswa",
-                                            "hybrid_idx"};
+    static constexpr const char* names[] = {
+        "none",          "kv_cache",  "kv_cache_iswa", "kv_cache_dsa", "kv_cache_dsa_iswa", "kv_cache_msa",
+        "kv_cache_dsv4", "recurrent", "hybrid",        "hybrid_iswa",  "hybrid_idx"};
     return names[static_cast<int>(memory)];
 }
 
@@ -148,7 +149,8 @@ void add_attention(const Card& card, const Layout& layout, const CacheShape& cac
     }
 }
 
-void add_states(const Card& card, const Layout& layout, const CacheShape& cache, const BlockBytes& bytes, Json& to) {
+void add_states(const Card& card, const Layout& layout, const CacheShape& cache, const BlockBytes& bytes,
+                Json& to) {
     to["cells"] = cache.cells;
     to["n_rs_seq"] = layout.resolved.n_rs_seq;
     to["layers_printed"] = printed_layers(card, cache);

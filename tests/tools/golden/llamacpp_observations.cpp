@@ -17,9 +17,14 @@ Json answers(const Card& card, const Layout& layout, const CacheShape& cache) {
     for (u32 i = card.all_layers(); i-- > 0;) {
         layer = owns(card, cache, i) ? key_and_value(block_bytes(card, layout, cache, i).value()) : layer;
     }
-    return {{"cells", cache.cells}, {"layers", printed_layers(card, cache)},
-            {"kv_mib_2dp", text(key_and_value(bytes))}, {"k_mib_2dp", text(bytes.k)}, {"v_mib_2dp", text(bytes.v)},
-            {"layer_mib_2dp", text(layer)}, {"rs_mib_2dp", text(state_bytes(bytes))}, {"r_mib_2dp", text(bytes.r)},
+    return {{"cells", cache.cells},
+            {"layers", printed_layers(card, cache)},
+            {"kv_mib_2dp", text(key_and_value(bytes))},
+            {"k_mib_2dp", text(bytes.k)},
+            {"v_mib_2dp", text(bytes.v)},
+            {"layer_mib_2dp", text(layer)},
+            {"rs_mib_2dp", text(state_bytes(bytes))},
+            {"r_mib_2dp", text(bytes.r)},
             {"s_mib_2dp", text(bytes.s)}};
 }
 

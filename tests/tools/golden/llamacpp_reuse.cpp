@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Recorded runs of llama-server: which tokens of each prompt were taken from its caches, by which slot, and which
-// checkpoints were made.
+// Recorded runs of llama-server: which tokens of each prompt were taken from its caches, by which slot, and
+// which checkpoints were made.
 #include "llamacpp.hpp"
 
 #include <kvcap/engine/llamacpp/server.hpp>
@@ -116,7 +116,8 @@ void check_run(Report& report, const Json& json, const Json& streams) {
 }
 
 bool knows_llamacpp_reuse(const File& file) {
-    return file.content.is_object() && file.content.value("engine", "") == "llama.cpp" && file.content.contains("runs");
+    return file.content.is_object() && file.content.value("engine", "") == "llama.cpp" &&
+           file.content.contains("runs");
 }
 
 void run_llamacpp_reuse(const File& file) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which rules does llama.cpp apply to an architecture? One row per `general.architecture`: the memory it gets, where
-// its sliding window comes from, and the features it has. Architectures named only at the end have the plain rules.
+// Which rules does llama.cpp apply to an architecture? One row per `general.architecture`: the memory it
+// gets, where its sliding window comes from, and the features it has. Architectures named only at the end
+// have the plain rules.
 // Source: llama.cpp v0.5.0 (2026-09-28), llama-arch.cpp, llama-model.cpp and models/*.cpp.
 #pragma once
 
@@ -10,9 +11,36 @@ namespace kvcap::inline v1::llamacpp {
 
 /// Architectures with a rule of their own in the readers; all others are `plain`.
 enum class Arch : u8 {
-    plain, bailingmoe3, deepseek32, deepseek4, dots3note, exaone4, falcon_h1, gemma3n, gemma4, glm_dsa, graniteswitch,
-    grok, hrm_text, hy_v4, kimi_k3, lfm2, llama4, mamba, minimax_01, minimax_m3, nanbeige, nemotron_h, nemotron_h_moe,
-    phi3, qwen35, qwen3next, qwen4exp, smallthinker, step35, t5,
+    plain,
+    bailingmoe3,
+    deepseek32,
+    deepseek4,
+    dots3note,
+    exaone4,
+    falcon_h1,
+    gemma3n,
+    gemma4,
+    glm_dsa,
+    graniteswitch,
+    grok,
+    hrm_text,
+    hy_v4,
+    kimi_k3,
+    lfm2,
+    llama4,
+    mamba,
+    minimax_01,
+    minimax_m3,
+    nanbeige,
+    nemotron_h,
+    nemotron_h_moe,
+    phi3,
+    qwen35,
+    qwen3next,
+    qwen4exp,
+    smallthinker,
+    step35,
+    t5,
 };
 
 /// Families of memory; `attention` becomes one cache or two, depending on the window.
@@ -20,8 +48,8 @@ enum class Family : u8 { attention, none, recurrent, hybrid, dsa, msa, dsv4 };
 
 enum class WindowType : u8 { none = 0, standard = 1, chunked = 2, symmetric = 3 };
 
-/// never: the key is ignored. always: a missing key is an error unless there is a default. positive: when the key is
-/// above 0. listed: always, and the block pattern must be an array.
+/// never: the key is ignored. always: a missing key is an error unless there is a default. positive: when the
+/// key is above 0. listed: always, and the block pattern must be an array.
 enum class WindowRule : u8 { never, always, positive, listed };
 
 inline constexpr u16 reads_mla = 1;          // *_mla keys make the cache latent
@@ -45,6 +73,7 @@ struct ArchRule {
     constexpr bool has(u16 feature) const noexcept { return (features & feature) != 0; }
 };
 
+// clang-format off
 inline constexpr ArchRule arch_rules[] = {
     // No memory: encoders and diffusion models.
     {"bert", Family::none}, {"nomic-bert", Family::none}, {"nomic-bert-moe", Family::none},
@@ -53,7 +82,8 @@ inline constexpr ArchRule arch_rules[] = {
     {"modern-bert", Family::none, Arch::plain, dense_first, WindowRule::positive, 3},
     {"gemma-embedding", Family::none, Arch::plain, bidirectional, WindowRule::always, 6},
     {"dream", Family::none, Arch::plain, bidirectional}, {"llada", Family::none, Arch::plain, bidirectional},
-    {"llada-moe", Family::none, Arch::plain, bidirectional}, {"rnd1", Family::none, Arch::plain, bidirectional},
+    {"llada-moe", Family::none, Arch::plain, bidirectional},
+    {"rnd1", Family::none, Arch::plain, bidirectional},
     // States only.
     {"mamba", Family::recurrent, Arch::mamba, no_tensor_split},
     {"mamba2", Family::recurrent, Arch::plain, no_tensor_split | reads_groups},
@@ -74,7 +104,8 @@ inline constexpr ArchRule arch_rules[] = {
     {"qwen3next", Family::hybrid, Arch::qwen3next, reads_groups},
     {"qwen35", Family::hybrid, Arch::qwen35, rolls_back | four_positions | reads_groups},
     {"qwen35moe", Family::hybrid, Arch::qwen35, rolls_back | four_positions | reads_groups},
-    {"qwen4exp", Family::hybrid, Arch::qwen4exp, rolls_back | four_positions | no_tensor_split | reads_groups},
+    {"qwen4exp", Family::hybrid, Arch::qwen4exp,
+     rolls_back | four_positions | no_tensor_split | reads_groups},
     {"minimax-01", Family::hybrid, Arch::minimax_01, no_tensor_split},
     // Indexers and compressed caches.
     {"deepseek32", Family::dsa, Arch::deepseek32, reads_mla | no_tensor_split},
@@ -139,11 +170,12 @@ inline constexpr ArchRule arch_rules[] = {
     {"hunyuan-dense"}, {"hy_v3"}, {"smollm3"}, {"seed_oss"}, {"grovemoe"}, {"apertus"}, {"cogvlm"},
     {"pangu-embedded"}, {"mistral3"}, {"llama-embed"}, {"maincoder"}, {"talkie"}, {"pockettts"},
 };
+// clang-format on
 
 inline constexpr u16 arch_count = sizeof(arch_rules) / sizeof(arch_rules[0]);
 
-/// Index into arch_rules; `arch_count` when llama.cpp v0.5.0 does not know the name (or needs a target model, as
-/// draft-only architectures do).
+/// Index into arch_rules; `arch_count` when llama.cpp v0.5.0 does not know the name (or needs a target model,
+/// as draft-only architectures do).
 constexpr u16 arch_index(const char* text, u64 size) noexcept {
     u16 i = 0;
     while (i < arch_count && !same_text(arch_rules[i].name, text, size)) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What does llama.cpp know about a model once it has read the metadata? A row of numbers per block: head widths, window,
-// state and indexer flags. io/gguf/card.hpp fills it from a file, from_spec.hpp from any ModelSpec.
-// Source: llama.cpp v0.5.0, llama-hparams.cpp: n_embd_k_gqa, n_embd_v_gqa, n_embd_r, n_embd_s, is_swa, is_recr.
+// What does llama.cpp know about a model once it has read the metadata? A row of numbers per block: head
+// widths, window, state and indexer flags. io/gguf/card.hpp fills it from a file, from_spec.hpp from any
+// ModelSpec.
+// Source: llama.cpp v0.5.0, llama-hparams.cpp: n_embd_k_gqa, n_embd_v_gqa, n_embd_r, n_embd_s, is_swa,
+// is_recr.
 #pragma once
 
 #include <kvcap/engine/llamacpp/arch.hpp>
@@ -11,8 +13,8 @@ namespace kvcap::inline v1::llamacpp {
 
 inline constexpr u32 max_blocks = 512;
 
-/// key, value: head widths of this block (those of windows on window blocks). owner: the block whose cache it reads.
-/// ratio: tokens per entry of compressed caches. index: keeps index keys. history: keeps the PLE row.
+/// key, value: head widths of this block (those of windows on window blocks). owner: the block whose cache it
+/// reads. ratio: tokens per entry of compressed caches. index: keeps index keys. history: keeps the PLE row.
 struct Block {
     u32 heads = 0;
     u32 kv_heads = 0;
@@ -31,7 +33,8 @@ struct Block {
     friend constexpr bool operator==(const Block&, const Block&) = default;
 };
 
-/// Elements (f32) of one row of each state tensor: R (convolution or token shift), S (state), P (PLE history).
+/// Elements (f32) of one row of each state tensor: R (convolution or token shift), S (state), P (PLE
+/// history).
 struct StateRows {
     u64 r = 0;
     u64 s = 0;
@@ -49,7 +52,8 @@ struct DeltaNet {
 };
 
 /// layers: the trunk; the blocks after it are NextN (draft) blocks, or a router block. latent: K only (MLA).
-/// index_width, index_value: widths of the indexer's K and (unused) V. load_error: a reason why it does not load.
+/// index_width, index_value: widths of the indexer's K and (unused) V. load_error: a reason why it does not
+/// load.
 struct Card {
     u16 rule = 0;
     bool indexed = false;
@@ -74,7 +78,8 @@ struct Card {
     friend constexpr bool operator==(const Card&, const Card&) = default;
 };
 
-/// pattern(period): with `dense_first` the full block opens each period, otherwise it closes it; period 0: all windows.
+/// pattern(period): with `dense_first` the full block opens each period, otherwise it closes it; period 0:
+/// all windows.
 constexpr bool in_window_pattern(u32 block, u32 period, bool dense_first_block) noexcept {
     if (period == 0) {
         return true;

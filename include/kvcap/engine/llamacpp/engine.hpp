@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// llama.cpp as a value: its options, the pools it makes of a model, and the prefix one sequence can skip. The engine is
-// asked for a context and bytes follow; a budget only says whether they fit.
+// llama.cpp as a value: its options, the pools it makes of a model, and the prefix one sequence can skip. The
+// engine is asked for a context and bytes follow; a budget only says whether they fit.
 #pragma once
 
 #include <kvcap/engine/concept.hpp>
@@ -12,7 +12,8 @@ namespace kvcap::inline v1::llamacpp {
 
 /// tp ranks cut rows (-sm tensor), pp stages take blocks (-sm layer); alike devices.
 constexpr Devices devices_of(const Card& card, const Sharding& sharding) noexcept {
-    Devices devices{.count = static_cast<u32>(larger(sharding.tp, sharding.pp)), .gpu_layers = card.all_layers() + 1};
+    Devices devices{.count = static_cast<u32>(larger(sharding.tp, sharding.pp)),
+                    .gpu_layers = card.all_layers() + 1};
     for (u32 i = 0; i < devices.count && i < most_devices; ++i) {
         devices.share[i] = 1;
     }
@@ -27,19 +28,22 @@ constexpr Retention retention_of(const Card& card, const CacheShape& cache) noex
         const bool strided = cache.part == Part::csa || cache.part == Part::lid || cache.part == Part::hca;
         return {.stride = !strided ? 1U : cache.part == Part::hca ? 128U : 4U};
     }
-    return {.keep = cache.window_type == WindowType::chunked ? Keep::chunk : Keep::window, .span = {card.window}};
+    return {.keep = cache.window_type == WindowType::chunked ? Keep::chunk : Keep::window,
+            .span = {card.window}};
 }
 
 struct Engine {
     Options options{};
     u32 weight_block = 32;  ///< block of the attention output weights: the tensor split's grain
 
-    /// Bytes are those of the fullest device. Errors: a refusal of the engine; Errc::does_not_fit with both numbers;
-    /// Errc::zero_dimension without a context.
-    constexpr Result<PoolPlan> pools(const Card& card, const Sharding& sharding, const Budget& budget) const noexcept {
+    /// Bytes are those of the fullest device. Errors: a refusal of the engine; Errc::does_not_fit with both
+    /// numbers; Errc::zero_dimension without a context.
+    constexpr Result<PoolPlan> pools(const Card& card, const Sharding& sharding,
+                                     const Budget& budget) const noexcept {
         Options asked = options;
         asked.split_mode = sharding.tp > 1 ? SplitMode::tensor : SplitMode::layer;
-        if (sharding.cp > 1 || (sharding.tp > 1 && sharding.pp > 1) || sharding.tp * sharding.pp > most_devices) {
+        if (sharding.cp > 1 || (sharding.tp > 1 && sharding.pp > 1) ||
+            sharding.tp * sharding.pp > most_devices) {
             return Errc::unsupported;
         }
         const Result<Layout> made = layout(card, asked);
@@ -66,7 +70,8 @@ struct Engine {
         return fits.code == Errc::ok ? Result<PoolPlan>{plan} : Result<PoolPlan>{fits};
     }
 
-    constexpr Result<PoolPlan> pools(const ModelSpec& model, const Sharding& sharding, const Budget& budget) const noexcept {
+    constexpr Result<PoolPlan> pools(const ModelSpec& model, const Sharding& sharding,
+                                     const Budget& budget) const noexcept {
         const Result<Card> card = card_from(model);
         if (!card) {
             return card.error();
@@ -82,9 +87,10 @@ struct Engine {
         return placed;
     }
 
-    /// held: per class, one bit a token (states: a snapshot after it). A window needs more than its own length before
-    /// the boundary, as the server asks for.
-    constexpr Result<Hit> hits(const PoolPlan& plan, const Held* held, const Request& request) const noexcept {
+    /// held: per class, one bit a token (states: a snapshot after it). A window needs more than its own
+    /// length before the boundary, as the server asks for.
+    constexpr Result<Hit> hits(const PoolPlan& plan, const Held* held,
+                               const Request& request) const noexcept {
         Group<> groups[most_groups]{};
         u64 shortest = 0;
         for (u32 c = 0; c < plan.classes.size(); ++c) {
@@ -134,15 +140,16 @@ private:
         const Steps steps{.cap = cache.window_type == WindowType::none ? off_scale : cells,
                           .per = retention.stride, .fixed = fixed ? 1U : 0U};
         const u16 pool = static_cast<u16>(plan.pools.size());
-        static_cast<void>(plan.pools.push({.units = cells, .copies = copies, .each = each, .allocated = {most},
-                                           .limiting = fullest}));
+        static_cast<void>(plan.pools.push(
+            {.units = cells, .copies = copies, .each = each, .allocated = {most}, .limiting = fullest}));
         static_cast<void>(plan.classes.push({.pool = pool, .kind = static_cast<u8>(cache.part),
                                              .retention = retention, .block = retention.stride, .page = each,
                                              .charge = each, .steps = steps}));
         static_cast<void>(plan.per_unit.push(each));
     }
 
-    static constexpr Error check_budget(const PerDevice& sum, const Devices& devices, const Budget& budget) noexcept {
+    static constexpr Error check_budget(const PerDevice& sum, const Devices& devices,
+                                        const Budget& budget) noexcept {
         for (u32 d = 0; d < devices.count && d < budget.workers; ++d) {
             if (budget.available[d].value < sum.device[d]) {
                 return {.code = Errc::does_not_fit, .got = budget.available[d].value, .want = sum.device[d]};
@@ -158,9 +165,11 @@ private:
             const Part part = static_cast<Part>(plan.classes[c].kind);
             const bool state = is_states(part) || is_compressor(part);
             const bool index = part == Part::indexer || part == Part::dsa_indexer || part == Part::lid;
-            const bool same_kind = state == (role == Role::state || role == Role::conv) && index == (role == Role::index);
+            const bool same_kind =
+                state == (role == Role::state || role == Role::conv) && index == (role == Role::index);
             const Retention& own = plan.classes[c].retention;
-            if (same_kind && (state || (own.keep == form.retention.keep && own.stride == form.retention.stride))) {
+            if (same_kind &&
+                (state || (own.keep == form.retention.keep && own.stride == form.retention.stride))) {
                 return c;
             }
         }

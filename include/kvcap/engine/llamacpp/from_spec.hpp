@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What would llama.cpp make of a model that did not come from a GGUF file? Its forms as a card: keys and values, one
-// latent row, index keys, and state rows. Cross attention is not kept by the engine and is left out.
+// What would llama.cpp make of a model that did not come from a GGUF file? Its forms as a card: keys and
+// values, one latent row, index keys, and state rows. Cross attention is not kept by the engine and is left
+// out.
 #pragma once
 
 #include <kvcap/engine/llamacpp/card.hpp>
@@ -123,7 +124,8 @@ constexpr Result<Card> card_from(const ModelSpec& model) noexcept {
     reader.card.layers = model.layers;
     reader.card.blocks.count = model.layers;
     for (u32 i = 0; i < model.layers; ++i) {
-        reader.card.blocks[i] = {.heads = model.query_heads, .owner = static_cast<u16>(i), .attention = false};
+        reader.card.blocks[i] = {
+            .heads = model.query_heads, .owner = static_cast<u16>(i), .attention = false};
     }
     for (const Cache& cache : model.caches) {
         if (cache.layer < model.layers) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which caches does llama.cpp make, of how many cells, for which blocks? A window cache has
-// ceil256(min(C, window x (unified ? sequences : 1) + ubatch)) cells; compressed caches have one cell per ratio.
+// Which caches does llama.cpp make, of how many cells, for which blocks? A window cache has ceil256(min(C,
+// window x (unified ? sequences : 1) + ubatch)) cells; compressed caches have one cell per ratio.
 // Source: llama.cpp v0.5.0, llama-model.cpp (create_memory), llama-kv-cache*.cpp, llama-memory-*.cpp.
 #pragma once
 
@@ -9,15 +9,43 @@
 namespace kvcap::inline v1::llamacpp {
 
 /// The engine's memory classes.
-enum class Memory : u8 { none, plain, iswa, dsa, dsa_iswa, msa, dsv4, recurrent, hybrid, hybrid_iswa, hybrid_idx };
+enum class Memory : u8 {
+    none,
+    plain,
+    iswa,
+    dsa,
+    dsa_iswa,
+    msa,
+    dsv4,
+    recurrent,
+    hybrid,
+    hybrid_iswa,
+    hybrid_idx
+};
 
 enum class Part : u8 {
-    kv, base, swa, mla, indexer, rs, raw_base, raw_swa, csa, hca, lid, csa_state, hca_state, lid_state, dsa_mla,
+    kv,
+    base,
+    swa,
+    mla,
+    indexer,
+    rs,
+    raw_base,
+    raw_swa,
+    csa,
+    hca,
+    lid,
+    csa_state,
+    hca_state,
+    lid_state,
+    dsa_mla,
     dsa_indexer,
 };
 
 constexpr bool is_states(Part part) noexcept { return part == Part::rs; }
-constexpr bool is_compressor(Part part) noexcept { return part >= Part::csa_state && part <= Part::lid_state; }
+constexpr bool is_compressor(Part part) noexcept {
+    return part >= Part::csa_state && part <= Part::lid_state;
+}
 
 /// One cache. cells: of one stream (rs: of all sequences). rows: f32 rows a block keeps (rs, compressors).
 struct CacheShape {
@@ -61,7 +89,8 @@ constexpr bool plain_draft(const Card& card, const Options& options) noexcept {
         case Arch::qwen35:
         case Arch::bailingmoe3:
         case Arch::nemotron_h_moe: return true;
-        default: return card.nextn > 0 && card.arch().family == Family::dsa && card.arch().arch != Arch::hy_v4;
+        default:
+            return card.nextn > 0 && card.arch().family == Family::dsa && card.arch().arch != Arch::hy_v4;
     }
 }
 
@@ -95,10 +124,16 @@ struct LayoutMaker {
                            (card.nextn > 0 || plain_draft(card, out.options));
         // A plain cache carries the model's window although it masks nothing.
         const bool named = window || (part == Part::kv && out.memory != Memory::msa);
-        static_cast<void>(out.caches.push(CacheShape{
-            .part = part, .transposed = !to.flash_attn, .window_type = window ? card.window_type : WindowType::none,
-            .draft = draft, .streams = streams, .sequences = to.n_seq_max, .window = named ? card.window : 0,
-            .cells = cells, .rows = rows}));
+        static_cast<void>(
+            out.caches.push(CacheShape{.part = part,
+                                       .transposed = !to.flash_attn,
+                                       .window_type = window ? card.window_type : WindowType::none,
+                                       .draft = draft,
+                                       .streams = streams,
+                                       .sequences = to.n_seq_max,
+                                       .window = named ? card.window : 0,
+                                       .cells = cells,
+                                       .rows = rows}));
     }
     constexpr void add_full(Part part) const noexcept {
         add(part, out.resolved.n_ctx_seq, out.resolved.streams());
@@ -141,8 +176,8 @@ struct LayoutMaker {
     }
 };
 
-/// Positions can be shifted when every cache can: not with four positions a token, nor when the halves of a window
-/// memory have different cells.
+/// Positions can be shifted when every cache can: not with four positions a token, nor when the halves of a
+/// window memory have different cells.
 constexpr bool shifts(const Card& card, const Layout& layout) noexcept {
     if (layout.memory == Memory::none || layout.memory == Memory::dsv4) {
         return false;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What does llama.cpp print about a cache? The numbers of its log lines, and the lines. Summaries turn bytes into a
-// 32-bit float first; buffer lines are exact. Both print MiB with two decimals, ties to even, as printf does.
-// Source: llama.cpp v0.5.0, llama-kv-cache.cpp, llama-memory-recurrent.cpp, llama-kv-cache-dsv4.cpp (LLAMA_LOG_INFO).
+// What does llama.cpp print about a cache? The numbers of its log lines, and the lines. Summaries turn bytes
+// into a 32-bit float first; buffer lines are exact. Both print MiB with two decimals, ties to even, as
+// printf does.
+// Source: llama.cpp v0.5.0, llama-kv-cache.cpp, llama-memory-recurrent.cpp, llama-kv-cache-dsv4.cpp
+// (LLAMA_LOG_INFO).
 #pragma once
 
 #include <kvcap/engine/llamacpp/rows.hpp>
@@ -25,7 +27,9 @@ constexpr PrintedMib exact_mib(u64 bytes) noexcept {
 }
 
 /// Summary lines: the bytes pass through a 32-bit float. pre: below 2^63 bytes
-constexpr PrintedMib float_mib(u64 bytes) noexcept { return exact_mib(static_cast<u64>(static_cast<float>(bytes))); }
+constexpr PrintedMib float_mib(u64 bytes) noexcept {
+    return exact_mib(static_cast<u64>(static_cast<float>(bytes)));
+}
 
 constexpr u32 printed_layers(const Card& card, const CacheShape& cache) noexcept {
     return is_states(cache.part) ? card.layers : blocks_in(card, cache);
@@ -106,7 +110,11 @@ constexpr Line summary_line(const Card& card, const Layout& layout, const CacheS
         line.mib(float_mib(bytes.r), 7).put(" MiB, S (f32): ").mib(float_mib(bytes.s), 7);
         return line.put(" MiB, P (f32): ").mib(float_mib(bytes.p), 7).put(" MiB");
     }
-    line.put('/').number(cache.streams).put(" seqs), K (").put(ggml_type(layout.options.type_k).name).put("): ");
+    line.put('/')
+        .number(cache.streams)
+        .put(" seqs), K (")
+        .put(ggml_type(layout.options.type_k).name)
+        .put("): ");
     line.mib(float_mib(bytes.k), 7).put(" MiB, V (").put(ggml_type(layout.options.type_v).name).put("): ");
     return line.mib(float_mib(bytes.v), 7).put(" MiB");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What does each device hold, and how far can -c or -ngl go? Weights of its blocks + caches of its blocks + the compute
-// buffer, which is the engine's own number and given. Layer split; what is not offloaded stays on the CPU.
+// What does each device hold, and how far can -c or -ngl go? Weights of its blocks + caches of its blocks +
+// the compute buffer, which is the engine's own number and given. Layer split; what is not offloaded stays on
+// the CPU.
 // Source: llama.cpp v0.5.0, llama-model.cpp (load_tensors).
 #pragma once
 
@@ -8,8 +9,8 @@
 
 namespace kvcap::inline v1::llamacpp {
 
-/// Bytes of a file's tensors. input: the token embedding, which stays on the CPU; where there is no output matrix
-/// (`tied`), the output layer has a copy of it.
+/// Bytes of a file's tensors. input: the token embedding, which stays on the CPU; where there is no output
+/// matrix (`tied`), the output layer has a copy of it.
 struct BlockWeights {
     const u64* blocks = nullptr;
     u32 count = 0;
@@ -25,7 +26,8 @@ struct DeviceMemory {
 };
 
 /// Weights on each device: block i with its cache, the output layer as block L.
-constexpr PerDevice weights_per_device(const Card& card, const Devices& devices, const BlockWeights& weights) noexcept {
+constexpr PerDevice weights_per_device(const Card& card, const Devices& devices,
+                                       const BlockWeights& weights) noexcept {
     PerDevice sum{};
     Devices placed = devices;
     placed.offload_cache = true;
@@ -74,9 +76,11 @@ constexpr Result<u32> lacking_device(const Card& card, const Options& options, c
     return d;
 }
 
-/// The largest -c, a multiple of 256, up to `limit`; 0 when not even 256 fit. Errors: a refusal of the engine.
+/// The largest -c, a multiple of 256, up to `limit`; 0 when not even 256 fit. Errors: a refusal of the
+/// engine.
 constexpr Result<u32> largest_context(const Card& card, Options options, const Devices& devices,
-                                      const BlockWeights& weights, const DeviceMemory& memory, u32 limit) noexcept {
+                                      const BlockWeights& weights, const DeviceMemory& memory,
+                                      u32 limit) noexcept {
     u32 low = 0;
     u32 high = limit / static_cast<u32>(cell_step);
     while (low < high) {

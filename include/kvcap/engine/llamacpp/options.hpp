@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What does llama.cpp make of its options? The context is padded to 256 cells, divided over the sequences unless
-// unified, and rounded up again; the batches are capped by the unpadded context.
+// What does llama.cpp make of its options? The context is padded to 256 cells, divided over the sequences
+// unless unified, and rounded up again; the batches are capped by the unpadded context.
 // Source: llama.cpp v0.5.0, llama-context.cpp (constructor, llama_init_from_model).
 #pragma once
 
@@ -13,7 +13,8 @@ enum class Flash : u8 { off, on, automatic };
 enum class Context : u8 { standard, mtp };
 enum class SplitMode : u8 { layer, tensor };
 
-/// As requested; the defaults are those of the command line tools. n_ctx 0: the model's. n_ubatch 0: as n_batch.
+/// As requested; the defaults are those of the command line tools. n_ctx 0: the model's. n_ubatch 0: as
+/// n_batch.
 struct Options {
     u32 n_ctx = 0;
     u32 n_batch = 2048;

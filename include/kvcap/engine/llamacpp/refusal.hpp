@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What does llama.cpp refuse, and in which words? A refusal is Errc::refused_combination with `got` = the Refusal.
+// What does llama.cpp refuse, and in which words? A refusal is Errc::refused_combination with `got` = the
+// Refusal.
 // Source: llama.cpp v0.5.0, llama-context.cpp (llama_init_from_model), llama-model.cpp.
 #pragma once
 
@@ -30,7 +31,8 @@ constexpr bool refuses_model(Refusal why) noexcept {
 constexpr const char* sentence(Refusal why) noexcept {
     switch (why) {
         case Refusal::none: return "nothing is refused";
-        case Refusal::longer_decoder: return "the decoder has more blocks than block_count says; the model does not load";
+        case Refusal::longer_decoder:
+            return "the decoder has more blocks than block_count says; the model does not load";
         case Refusal::loop_count: return "block_count is not layers_per_stack x h_cycles x (l_cycles + 1)";
         case Refusal::tensor_split_arch: return "-sm tensor is not implemented for this architecture";
         case Refusal::too_many_sequences: return "at most 256 parallel sequences are possible";

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What does one block store in one cache, and how many bytes is that? Per block and stream: cells x row(type, elements).
-// V is absent in latent caches, and as wide as the widest block of the model when it is stored transposed.
-// Source: llama.cpp v0.5.0, llama-kv-cache.cpp (constructor), llama-memory-recurrent.cpp, llama-kv-cache-dsv4.cpp.
+// What does one block store in one cache, and how many bytes is that? Per block and stream: cells x row(type,
+// elements). V is absent in latent caches, and as wide as the widest block of the model when it is stored
+// transposed.
+// Source: llama.cpp v0.5.0, llama-kv-cache.cpp (constructor), llama-memory-recurrent.cpp,
+// llama-kv-cache-dsv4.cpp.
 #pragma once
 
 #include <kvcap/engine/llamacpp/layout.hpp>
@@ -136,7 +138,8 @@ constexpr Result<BlockBytes> block_bytes(const Card& card, const Layout& layout,
                               2 * compressor_columns(card, cache.part, block), row_bytes)};
     }
     const Result<u64> k = ggml_type(layout.options.type_k).format.row_bytes(key_elements(card, cache, block));
-    const Result<u64> v = ggml_type(layout.options.type_v).format.row_bytes(value_elements(card, cache, block));
+    const Result<u64> v =
+        ggml_type(layout.options.type_v).format.row_bytes(value_elements(card, cache, block));
     if (!k || !v) {
         Error wrong = k ? v.error() : k.error();
         wrong.layer = block;
@@ -147,7 +150,8 @@ constexpr Result<BlockBytes> block_bytes(const Card& card, const Layout& layout,
 }
 
 /// Sum over the blocks of a cache.
-constexpr Result<BlockBytes> cache_bytes(const Card& card, const Layout& layout, const CacheShape& cache) noexcept {
+constexpr Result<BlockBytes> cache_bytes(const Card& card, const Layout& layout,
+                                         const CacheShape& cache) noexcept {
     BlockBytes sum{};
     for (u32 i = 0; i < card.all_layers(); ++i) {
         if (owns(card, cache, i)) {
@@ -184,17 +188,20 @@ constexpr u64 tensor_in_buffer(u64 bytes, const Backend& backend, const GgmlType
 }
 
 /// Bytes a block's tensors take in a backend's buffer. pre: owns(card, cache, block)
-constexpr Result<u64> block_in_buffer(const Card& card, const Layout& layout, const CacheShape& cache, u32 block,
-                                      const Backend& backend = cpu_backend) noexcept {
+constexpr Result<u64> block_in_buffer(const Card& card, const Layout& layout, const CacheShape& cache,
+                                      u32 block, const Backend& backend = cpu_backend) noexcept {
     const Result<BlockBytes> own = block_bytes(card, layout, cache, block);
     if (!own) {
         return own.error();
     }
     const GgmlType& single = ggml_type(Ggml::f32);
-    u64 sum = tensor_in_buffer(own->k, backend, ggml_type(layout.options.type_k), key_elements(card, cache, block));
-    sum += tensor_in_buffer(own->v, backend, ggml_type(layout.options.type_v), value_elements(card, cache, block));
+    u64 sum =
+        tensor_in_buffer(own->k, backend, ggml_type(layout.options.type_k), key_elements(card, cache, block));
+    sum += tensor_in_buffer(own->v, backend, ggml_type(layout.options.type_v),
+                            value_elements(card, cache, block));
     sum += tensor_in_buffer(own->r, backend, single, 0) + tensor_in_buffer(own->s, backend, single, 0);
-    sum += tensor_in_buffer(own->p, backend, single, 0) + 2 * tensor_in_buffer(own->compressor / 2, backend, single, 0);
+    sum += tensor_in_buffer(own->p, backend, single, 0) +
+           2 * tensor_in_buffer(own->compressor / 2, backend, single, 0);
     return sum;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How many bytes is one sequence when llama.cpp saves it (prompt cache, checkpoints, session files)? Per attention cache
-// a header, 12 bytes a cell and the rows of its live cells; per state cache one row. A partial state keeps the window
-// half or the state half only. Source: llama.cpp v0.5.0, state_write of llama-kv-cache.cpp, llama-memory-recurrent.cpp.
+// How many bytes is one sequence when llama.cpp saves it (prompt cache, checkpoints, session files)? Per
+// attention cache a header, 12 bytes a cell and the rows of its live cells; per state cache one row. A
+// partial state keeps the window half or the state half only. Source: llama.cpp v0.5.0, state_write of
+// llama-kv-cache.cpp, llama-memory-recurrent.cpp.
 #pragma once
 
 #include <kvcap/engine/llamacpp/rows.hpp>
@@ -20,8 +21,8 @@ struct Positions {
     friend constexpr bool operator==(const Positions&, const Positions&) = default;
 };
 
-/// Window caches reuse their cells in the order of positions once all are taken; states only have their last token.
-/// pre: tokens > 0 were decoded in order, into an empty sequence.
+/// Window caches reuse their cells in the order of positions once all are taken; states only have their last
+/// token. pre: tokens > 0 were decoded in order, into an empty sequence.
 constexpr Positions positions(const Layout& layout, u64 tokens) noexcept {
     Positions here{.first = 0, .last = tokens - 1};
     for (const CacheShape& cache : layout.caches) {
@@ -88,8 +89,10 @@ constexpr bool in_partial_state(const Layout& layout, const CacheShape& cache) n
     }
 }
 
-/// Bytes of the saved sequence. partial: what a checkpoint holds. Errors: Errc::unsupported for compressed caches.
-constexpr Result<u64> sequence_state(const Card& card, const Layout& layout, u64 tokens, bool partial) noexcept {
+/// Bytes of the saved sequence. partial: what a checkpoint holds. Errors: Errc::unsupported for compressed
+/// caches.
+constexpr Result<u64> sequence_state(const Card& card, const Layout& layout, u64 tokens,
+                                     bool partial) noexcept {
     if (layout.memory == Memory::dsv4) {
         return Errc::unsupported;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What does llama-server choose by itself? Slots, unified cache, context: -np unset means 4 slots in a unified cache;
-// --fit with no -c asks for the model's context times the slots, then lowers it until the memory margin is kept.
+// What does llama-server choose by itself? Slots, unified cache, context: -np unset means 4 slots in a
+// unified cache; --fit with no -c asks for the model's context times the slots, then lowers it until the
+// memory margin is kept.
 // Source: llama.cpp v0.5.0, tools/server/server.cpp, common/fit.cpp.
 #pragma once
 
@@ -44,15 +45,17 @@ constexpr u64 slot_context(const Card& card, const Resolved& to, u32 per_slot = 
     return per_slot == 0 ? own : smaller(own, per_slot);
 }
 
-/// --fit between two projections of device memory (at the smallest and the largest context): the context whose
-/// projection, on the line between them, leaves `margin` free; rounded down to 256 a stream, at least the smallest.
+/// --fit between two projections of device memory (at the smallest and the largest context): the context
+/// whose projection, on the line between them, leaves `margin` free; rounded down to 256 a stream, at least
+/// the smallest.
 struct FitPoint {
     u64 n_ctx = 0;
     u64 bytes = 0;
     friend constexpr bool operator==(const FitPoint&, const FitPoint&) = default;
 };
 
-constexpr u64 fitted_context(FitPoint least, FitPoint most, u64 free_bytes, u64 margin, u32 streams) noexcept {
+constexpr u64 fitted_context(FitPoint least, FitPoint most, u64 free_bytes, u64 margin,
+                             u32 streams) noexcept {
     const u64 usable = free_bytes > margin ? free_bytes - margin : 0;
     if (most.bytes <= usable || most.n_ctx <= least.n_ctx) {
         return most.n_ctx;
@@ -60,7 +63,8 @@ constexpr u64 fitted_context(FitPoint least, FitPoint most, u64 free_bytes, u64 
     if (usable <= least.bytes || most.bytes <= least.bytes) {
         return least.n_ctx;
     }
-    const double share = static_cast<double>(usable - least.bytes) / static_cast<double>(most.bytes - least.bytes);
+    const double share =
+        static_cast<double>(usable - least.bytes) / static_cast<double>(most.bytes - least.bytes);
     const u64 wanted = least.n_ctx + static_cast<u64>(share * static_cast<double>(most.n_ctx - least.n_ctx));
     const u64 step = cell_step * larger(streams, 1);
     return larger(wanted - wanted % step, least.n_ctx);

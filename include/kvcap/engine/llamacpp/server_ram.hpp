@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What does llama-server's host prompt cache (--cache-ram) keep, and when is an entry taken out? An entry is a whole
-// saved sequence with its checkpoints; it replaces a slot when it keeps more of itself and covers more of the prompt.
+// What does llama-server's host prompt cache (--cache-ram) keep, and when is an entry taken out? An entry is
+// a whole saved sequence with its checkpoints; it replaces a slot when it keeps more of itself and covers
+// more of the prompt.
 // Source: llama.cpp v0.5.0, tools/server/server-task.cpp (server_prompt_cache).
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Which prefix does llama-server skip, request by request? A simulation of its slots, checkpoints, chunk reuse and RAM
-// prompt cache over token lists; nothing is computed. As the engine does, chunk reuse on state memories keeps
-// checkpoints of other tokens (`unsound` tells). Source: llama.cpp v0.5.0, tools/server/server-context.cpp.
+// Which prefix does llama-server skip, request by request? A simulation of its slots, checkpoints, chunk
+// reuse and RAM prompt cache over token lists; nothing is computed. As the engine does, chunk reuse on state
+// memories keeps checkpoints of other tokens (`unsound` tells). Source: llama.cpp v0.5.0,
+// tools/server/server-context.cpp.
 #pragma once
 
 #include <kvcap/engine/llamacpp/sequence_state.hpp>
@@ -10,8 +11,8 @@
 
 namespace kvcap::inline v1::llamacpp {
 
-/// cached: prompt tokens skipped. from_checkpoint, from_ram: how. unsound: the skipped tokens are not those of the
-/// prompt (the engine's chunk reuse on state memories).
+/// cached: prompt tokens skipped. from_checkpoint, from_ram: how. unsound: the skipped tokens are not those
+/// of the prompt (the engine's chunk reuse on state memories).
 struct Served {
     u32 slot = 0;
     u64 cached = 0;
@@ -26,7 +27,11 @@ class ServerReuse {
 public:
     /// pre: the layout has a memory (not Memory::none or Memory::dsv4)
     ServerReuse(const Card& card, const Layout& layout, const ReuseOptions& options)
-        : card_{card}, layout_{layout}, options_{options}, slots_(layout.resolved.n_seq_max), ram_{options.ram} {
+        : card_{card},
+          layout_{layout},
+          options_{options},
+          slots_(layout.resolved.n_seq_max),
+          ram_{options.ram} {
         for (u32 i = 0; i < slots_.size(); ++i) {
             slots_[i].id = i;
         }
@@ -228,8 +233,12 @@ private:
         }
     }
     Checkpoint take_checkpoint(Slot& slot) {
-        Checkpoint now{.tokens = slot.history.size(), .first = first_position(slot), .last = slot.history.size() - 1,
-                       .task = task_, .bytes = 0, .kept = visible(slot)};
+        Checkpoint now{.tokens = slot.history.size(),
+                       .first = first_position(slot),
+                       .last = slot.history.size() - 1,
+                       .task = task_,
+                       .bytes = 0,
+                       .kept = visible(slot)};
         const u64 cells = window_ > 0 ? now.kept.size() : now.tokens;
         now.bytes = sequence_state(card_, layout_, cells, true).value_or(0);
         keep_checkpoint(slot.checkpoints, now, options_);

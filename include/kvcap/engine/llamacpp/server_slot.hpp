@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What does llama-server keep about a slot? The tokens it believes its memory holds, and checkpoints: copies of what the
-// memory was when a batch began. Source: llama.cpp v0.5.0, tools/server/server-context.cpp.
+// What does llama-server keep about a slot? The tokens it believes its memory holds, and checkpoints: copies
+// of what the memory was when a batch began. Source: llama.cpp v0.5.0, tools/server/server-context.cpp.
 #pragma once
 
 #include <kvcap/units.hpp>
@@ -18,8 +18,8 @@ struct ReuseOptions {
     u64 ram = u64{8192} << 20;
 };
 
-/// tokens: decoded when it was taken. first, last: positions the memory held. kept: positions of the window half that
-/// were saved. task: the request that took it.
+/// tokens: decoded when it was taken. first, last: positions the memory held. kept: positions of the window
+/// half that were saved. task: the request that took it.
 struct Checkpoint {
     u64 tokens = 0;
     u64 first = 0;
@@ -60,8 +60,8 @@ inline const Checkpoint* newest_usable(const std::vector<Checkpoint>& all, u64 n
     return nullptr;
 }
 
-/// Adds a checkpoint; one with as many tokens is replaced. A full list first loses those of earlier requests that are
-/// close to their predecessor, then the oldest. pre: options.checkpoints > 0
+/// Adds a checkpoint; one with as many tokens is replaced. A full list first loses those of earlier requests
+/// that are close to their predecessor, then the oldest. pre: options.checkpoints > 0
 inline void keep_checkpoint(std::vector<Checkpoint>& all, Checkpoint now, const ReuseOptions& options) {
     std::erase_if(all, [&](const Checkpoint& c) { return c.tokens == now.tokens; });
     while (all.size() >= options.checkpoints) {

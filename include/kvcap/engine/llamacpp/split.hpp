@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which device holds which block, or which slice of a row? Layer split: whole blocks by cumulative shares, in 32-bit
-// floats. Tensor split: slices of each row, rounded down to a granularity and rotated over blocks of one kind.
+// Which device holds which block, or which slice of a row? Layer split: whole blocks by cumulative shares, in
+// 32-bit floats. Tensor split: slices of each row, rounded down to a granularity and rotated over blocks of
+// one kind.
 // Source: llama.cpp v0.5.0, llama-model.cpp (load_tensors, llama_meta_device_get_split_state).
 #pragma once
 
@@ -20,7 +21,8 @@ struct Devices {
     friend constexpr bool operator==(const Devices&, const Devices&) = default;
 };
 
-/// Device of a block: -1 = CPU. pre: count <= most_devices; shares not all zero when there are several devices.
+/// Device of a block: -1 = CPU. pre: count <= most_devices; shares not all zero when there are several
+/// devices.
 constexpr int device_of(const Card& card, const Devices& devices, u32 block) noexcept {
     const u32 all = card.all_layers();
     const u32 active = static_cast<u32>(smaller(devices.gpu_layers, u64{all} + 1));
@@ -69,7 +71,8 @@ constexpr Result<PerDevice> cache_per_device(const Card& card, const Layout& lay
     return sum;
 }
 
-constexpr Result<PerDevice> per_device(const Card& card, const Layout& layout, const Devices& devices) noexcept {
+constexpr Result<PerDevice> per_device(const Card& card, const Layout& layout,
+                                       const Devices& devices) noexcept {
     PerDevice sum{};
     for (const CacheShape& cache : layout.caches) {
         const Result<PerDevice> own = cache_per_device(card, layout, cache, devices);
@@ -107,12 +110,16 @@ constexpr u32 rotation_of(const Card& card, u32 block, u32 devices) noexcept {
 }
 
 /// End of slice `slice`: its cumulative share in 32-bit floats, rounded down to the granularity.
-constexpr u64 boundary(const Segment& segment, const Devices& devices, const float* cumulative, u32 slice) noexcept {
+constexpr u64 boundary(const Segment& segment, const Devices& devices, const float* cumulative,
+                       u32 slice) noexcept {
     constexpr float top = 9.0e18F;
     const float all = cumulative[devices.count - 1];
     const float part = all == 0.0F ? 0.0F : static_cast<float>(segment.width) * cumulative[slice] / all;
     const u64 even = saturating_product(segment.width, slice + 1) / devices.count;
-    const u64 exact = smaller(all == 0.0F ? even : part < top ? static_cast<u64>(part) : segment.width, segment.width);
+    const u64 exact = smaller(all == 0.0F  ? even
+                              : part < top ? static_cast<u64>(part)
+                                           : segment.width,
+                              segment.width);
     return exact - exact % larger(segment.granularity, 1);
 }
 
@@ -144,14 +151,16 @@ constexpr u64 attention_granularity(const Block& block, u32 weight_block, u32 de
 
 enum class Plane : u8 { k, v, r, s, p, compressor };
 
-/// Delta-net rows: R keeps (kernel - 1) inputs of keys and values, S a matrix a head. weight_block: of ssm_out.
+/// Delta-net rows: R keeps (kernel - 1) inputs of keys and values, S a matrix a head. weight_block: of
+/// ssm_out.
 constexpr void deal_state(const Card& card, Plane plane, u64 row, u32 weight_block, const Devices& devices,
                           u32 rotation, Slices& to) noexcept {
     const DeltaNet& net = card.delta;
     const u64 keys = u64{net.state_size} * net.groups;
     const u64 values = u64{net.state_size} * net.rank;
     const u64 taps = net.kernel > 0 ? net.kernel - 1 : 0;
-    const u64 step = least_common_multiple(least_common_multiple(weight_block, 128), larger(net.state_size, 1));
+    const u64 step =
+        least_common_multiple(least_common_multiple(weight_block, 128), larger(net.state_size, 1));
     const bool pairs = card.arch().arch == Arch::qwen3next;
     const u32 ratio = net.groups == 0 ? 1 : static_cast<u32>(larger(net.rank / net.groups, 1));
     if (plane == Plane::r && pairs) {
@@ -181,16 +190,19 @@ constexpr Slices slices(const Card& card, const CacheShape& cache, u32 block, Pl
     if (is_states(cache.part)) {
         deal_state(card, plane, row, weight_block, devices, rotation, to);
     } else {
-        deal({row, 1, attention_granularity(card.blocks[block], weight_block, devices.count)}, devices, rotation, to);
+        deal({row, 1, attention_granularity(card.blocks[block], weight_block, devices.count)}, devices,
+             rotation, to);
     }
     return to;
 }
 
-/// Bytes of one tensor's slices in the buffers of each device. bytes: of the whole tensor, row: its elements a cell.
+/// Bytes of one tensor's slices in the buffers of each device. bytes: of the whole tensor, row: its elements
+/// a cell.
 constexpr void add_slices(PerDevice& to, const Slices& cut, u64 bytes, u64 row, const Devices& devices,
                           const Backend& backend) noexcept {
     for (u32 d = 0; d < devices.count && row != 0; ++d) {
-        const u64 own = cut.mirrored ? bytes : bytes / row * cut.elements[d] + bytes % row * cut.elements[d] / row;
+        const u64 own =
+            cut.mirrored ? bytes : bytes / row * cut.elements[d] + bytes % row * cut.elements[d] / row;
         to.device[d] = saturating_sum(to.device[d], round_up(own, backend.align));
     }
 }
@@ -209,7 +221,8 @@ constexpr Result<PerDevice> cache_per_slice(const Card& card, const Layout& layo
             return own.error();
         }
         const auto add = [&](Plane plane, u64 bytes, u64 row) noexcept {
-            add_slices(sum, slices(card, cache, i, plane, row, devices, weight_block), bytes, row, devices, backend);
+            add_slices(sum, slices(card, cache, i, plane, row, devices, weight_block), bytes, row, devices,
+                       backend);
         };
         if (is_compressor(cache.part)) {
             const u64 columns = compressor_columns(card, cache.part, i);

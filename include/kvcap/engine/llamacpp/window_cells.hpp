@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which positions does a window cache still hold? Its cells are handed out from a moving head; one is free when empty or
-// when its own sequence no longer sees it, and overwriting a position drops that sequence's older ones.
+// Which positions does a window cache still hold? Its cells are handed out from a moving head; one is free
+// when empty or when its own sequence no longer sees it, and overwriting a position drops that sequence's
+// older ones.
 // Source: llama.cpp v0.5.0, llama-kv-cache.cpp (find_slot, apply_ubatch, seq_rm).
 #pragma once
 
@@ -63,7 +64,8 @@ private:
     std::optional<u64> extreme(int sequence, bool smallest) const {
         std::optional<u64> found;
         for (const Cell& cell : cells_) {
-            if (cell.sequence == sequence && (!found || (smallest ? cell.position < *found : cell.position > *found))) {
+            if (cell.sequence == sequence &&
+                (!found || (smallest ? cell.position < *found : cell.position > *found))) {
                 found = cell.position;
             }
         }

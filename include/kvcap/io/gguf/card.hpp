@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What does llama.cpp read off the metadata of a GGUF file? Head counts and widths per block, latent and indexer
-// caches, windows and states: one Card, for every architecture that llama.cpp v0.5.0 knows.
+// What does llama.cpp read off the metadata of a GGUF file? Head counts and widths per block, latent and
+// indexer caches, windows and states: one Card, for every architecture that llama.cpp v0.5.0 knows.
 // Source: llama.cpp v0.5.0, llama-model.cpp (load_hparams), models/*.cpp (load_arch_hparams).
 #pragma once
 
@@ -37,7 +37,8 @@ inline BlockCounts count_blocks(Keys& keys, const llamacpp::ArchRule& rule) {
     }
     const u64 all = u64{counts.given} * loops + (rule.arch == Arch::graniteswitch ? 1 : 0);
     if (all > llamacpp::max_blocks) {
-        keys.fail("block_count", std::to_string(all) + " blocks", "at most " + std::to_string(llamacpp::max_blocks));
+        keys.fail("block_count", std::to_string(all) + " blocks",
+                  "at most " + std::to_string(llamacpp::max_blocks));
     }
     if (!keys.failed()) {
         counts.trunk = counts.given * loops - nextn;
@@ -52,7 +53,8 @@ inline u32 head_width(Keys& keys, std::string_view key, u32 width, u32 heads) {
         return 0;
     }
     if (!keys.has(key)) {
-        keys.note(Origin::derived, key, "embedding_length / attention.head_count = " + std::to_string(width / heads));
+        keys.note(Origin::derived, key,
+                  "embedding_length / attention.head_count = " + std::to_string(width / heads));
     }
     return keys.number(key, width / heads);
 }
@@ -90,7 +92,8 @@ inline void share_caches(Keys& keys, llamacpp::Card& card) {
         owners = shared <= all ? all - shared : 0;
     }
     if (owners < all && owners < 2) {
-        return keys.fail("attention.shared_kv_layers", std::to_string(all - owners), "two blocks with a cache at least");
+        return keys.fail("attention.shared_kv_layers", std::to_string(all - owners),
+                         "two blocks with a cache at least");
     }
     for (u32 i = owners; i < all; ++i) {
         card.blocks[i].owner = static_cast<u16>(owners - (card.blocks[i].window ? 2 : 1));
@@ -144,7 +147,8 @@ inline void read_indexer(Keys& keys, llamacpp::Card& card) {
 inline void read_positions(Keys& keys, llamacpp::Card& card) {
     const std::vector<u32> sections = keys.is_array("rope.dimension_sections")
                                           ? keys.list("rope.dimension_sections", 2) : std::vector<u32>(2);
-    const bool by_sections = card.arch().has(llamacpp::four_if_sections) && sections[0] > 0 && sections[1] > 0;
+    const bool by_sections =
+        card.arch().has(llamacpp::four_if_sections) && sections[0] > 0 && sections[1] > 0;
     card.four_positions = card.arch().has(llamacpp::four_positions) || by_sections;
     card.causal = !card.arch().has(llamacpp::bidirectional) && keys.flag("attention.causal", true);
 }
@@ -169,7 +173,8 @@ inline void read_states(Keys& keys, llamacpp::Card& card, const BlockCounts& cou
     if (card.arch().family != Family::recurrent && card.arch().family != Family::hybrid) {
         return;
     }
-    const std::vector<u32> ff = keys.per_block("feed_forward_length", counts.given, std::vector<u32>(counts.given));
+    const std::vector<u32> ff =
+        keys.per_block("feed_forward_length", counts.given, std::vector<u32>(counts.given));
     if (keys.failed()) {
         return;
     }
@@ -177,7 +182,8 @@ inline void read_states(Keys& keys, llamacpp::Card& card, const BlockCounts& cou
     const StateKeys state = read_state_keys(keys, card);
     const llamacpp::Block first = card.blocks.empty() ? llamacpp::Block{} : card.blocks[0];
     card.state = state_rows(state, width, first.heads, first.key, card.arch().arch == Arch::minimax_01);
-    card.delta = {.state_size = state.state, .groups = state.groups, .rank = state.rank, .kernel = state.kernel};
+    card.delta = {
+        .state_size = state.state, .groups = state.groups, .rank = state.rank, .kernel = state.kernel};
     if (card.arch().arch == Arch::qwen4exp) {
         read_history(keys, card, width);
     }
@@ -193,7 +199,9 @@ inline Diagnosed<u16> arch_of(const Header& header) {
     }
     const u16 rule = llamacpp::arch_index(name->data(), name->size());
     if (rule == llamacpp::arch_count) {
-        return Problem{.trouble = Trouble::unknown, .where = "general.architecture", .found = printable(*name),
+        return Problem{.trouble = Trouble::unknown,
+                       .where = "general.architecture",
+                       .found = printable(*name),
                        .wanted = "an architecture of llama.cpp v0.5.0",
                        .hint = "adapters, projectors and draft models have no cache of their own"};
     }
@@ -216,7 +224,8 @@ inline Diagnosed<llamacpp::Card> read_card(const Header& header) {
     card.router = card.arch().arch == llamacpp::Arch::graniteswitch;
     if (!keys.failed()) {
         read_blocks(keys, card, counts, width);
-        card.latent = card.arch().has(llamacpp::reads_mla) && keys.number("attention.key_length_mla", 0) != 0 &&
+        card.latent = card.arch().has(llamacpp::reads_mla) &&
+                      keys.number("attention.key_length_mla", 0) != 0 &&
                       keys.number("attention.value_length_mla", 0) != 0;
         read_states(keys, card, counts, width);
     }

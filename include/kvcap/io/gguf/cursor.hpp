@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How are untrusted bytes walked? One step at a time, each checked against what is there; the first trouble stays, with
-// its offset and the key it belongs to, and every later read gives zeros.
+// How are untrusted bytes walked? One step at a time, each checked against what is there; the first trouble
+// stays, with its offset and the key it belongs to, and every later read gives zeros.
 #pragma once
 
 #include <kvcap/io/diagnosis.hpp>
@@ -65,7 +65,8 @@ public:
             fail("a text of " + std::to_string(size) + " bytes", "at most " + std::to_string(longest), start);
         }
         const std::byte* here = take(size);
-        return here == nullptr ? std::string_view{} : std::string_view{reinterpret_cast<const char*>(here), size};
+        return here == nullptr ? std::string_view{}
+                               : std::string_view{reinterpret_cast<const char*>(here), size};
     }
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How is a GGUF file on disk read? Mapped, its header only; a model in several files is given by its first one, and the
-// others (NAME-00002-of-00005.gguf) are looked for beside it to sum the weights.
+// How is a GGUF file on disk read? Mapped, its header only; a model in several files is given by its first
+// one, and the others (NAME-00002-of-00005.gguf) are looked for beside it to sum the weights.
 #pragma once
 
 #include <kvcap/io/gguf/map.hpp>
@@ -26,8 +26,11 @@ inline Diagnosed<Shard> shard_of(const Header& header) {
     const u64 count = larger(scalar_at(header, "split.count"), 1);
     const u64 number = scalar_at(header, "split.no");
     if (count > 0xffff || number >= count) {
-        return Problem{.trouble = Trouble::invalid, .where = "split.count", .found = "numbers that do not fit",
-                       .wanted = "split.no below split.count", .hint = {}};
+        return Problem{.trouble = Trouble::invalid,
+                       .where = "split.count",
+                       .found = "numbers that do not fit",
+                       .wanted = "split.no below split.count",
+                       .hint = {}};
     }
     return Shard{.number = static_cast<u32>(number), .count = static_cast<u32>(count)};
 }
@@ -44,7 +47,8 @@ inline std::string shard_ending(u32 number, u32 count) {
 /// Adds the weights of the other shards; what is missing is noted, and the sum is then marked incomplete.
 inline std::optional<Problem> add_shards(const std::string& first, u32 count, Diagnosed<GgufModel>& read) {
     const std::string ending = shard_ending(0, count);
-    const std::string stem = first.ends_with(ending) ? first.substr(0, first.size() - ending.size()) : std::string{};
+    const std::string stem =
+        first.ends_with(ending) ? first.substr(0, first.size() - ending.size()) : std::string{};
     read->shards = count;
     for (u32 i = 1; i < count; ++i) {
         const Diagnosed<MappedFile> file = MappedFile::open(stem + shard_ending(i, count));
@@ -91,9 +95,12 @@ inline Diagnosed<GgufModel> read_file(const std::string& path) {
         return *shard.error;
     }
     if (shard->number != 0) {
-        return Problem{.trouble = Trouble::invalid, .where = path,
-                       .found = "part " + std::to_string(shard->number + 1) + " of " + std::to_string(shard->count),
-                       .wanted = "the first part, which has the metadata", .hint = {}};
+        return Problem{
+            .trouble = Trouble::invalid,
+            .where = path,
+            .found = "part " + std::to_string(shard->number + 1) + " of " + std::to_string(shard->count),
+            .wanted = "the first part, which has the metadata",
+            .hint = {}};
     }
     Diagnosed<GgufModel> read = read_model(*header);
     if (!read) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What does the header of a GGUF file say? Keys with views of their values, and every tensor's name, type, shape and
-// offset. Only the header is touched; memory grows with the number of keys and tensors, both limited. Every length is
-// checked against the bytes that are there: a hostile file gives a Problem with its offset and key.
+// What does the header of a GGUF file say? Keys with views of their values, and every tensor's name, type,
+// shape and offset. Only the header is touched; memory grows with the number of keys and tensors, both
+// limited. Every length is checked against the bytes that are there: a hostile file gives a Problem with its
+// offset and key.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +29,8 @@ struct Tensor {
     u64 offset = 0;
 };
 
-/// Views into the bytes that were read, which must outlive it. end: offset of the first byte after the tensor list.
+/// Views into the bytes that were read, which must outlive it. end: offset of the first byte after the tensor
+/// list.
 struct Header {
     u32 version = 0;
     bool big_endian = false;
@@ -37,8 +39,9 @@ struct Header {
     std::vector<Tensor> tensors;
 
     const Value* find(std::string_view key) const noexcept {
-        const auto at = std::lower_bound(entries.begin(), entries.end(), key,
-                                         [](const Entry& entry, std::string_view k) { return entry.key < k; });
+        const auto at =
+            std::lower_bound(entries.begin(), entries.end(), key,
+                             [](const Entry& entry, std::string_view k) { return entry.key < k; });
         return at != entries.end() && at->key == key ? &at->value : nullptr;
     }
 };
@@ -110,7 +113,8 @@ inline Tensor read_tensor(Cursor& in) {
     return tensor;
 }
 
-/// Magic and version, and with them the byte order: a big-endian file has the version's bytes the other way round.
+/// Magic and version, and with them the byte order: a big-endian file has the version's bytes the other way
+/// round.
 inline u32 read_version(Cursor& in) {
     const std::byte* magic = in.take(4);
     if (magic == nullptr || std::memcmp(magic, "GGUF", 4) != 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How are the metadata keys of an architecture asked for? By their name without the architecture's prefix; the first
-// trouble stays, and what was derived or assumed is noted. A key that holds another kind of value is an error.
+// How are the metadata keys of an architecture asked for? By their name without the architecture's prefix;
+// the first trouble stays, and what was derived or assumed is noted. A key that holds another kind of value
+// is an error.
 #pragma once
 
 #include <kvcap/io/gguf/header.hpp>
@@ -54,7 +55,8 @@ public:
             return std::vector<u32>(count, element(key, *value, 0, false));
         }
         if (value->count != count) {
-            fail(key, "an array of " + std::to_string(value->count), "one number or " + std::to_string(count));
+            fail(key, "an array of " + std::to_string(value->count),
+                 "one number or " + std::to_string(count));
             return std::vector<u32>(count);
         }
         return list(key, count);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which caches does the model of a GGUF file keep, whatever engine runs it? The card's blocks as layer policies: windows
-// and chunks as such, latents once, states in the shapes of their kind. Formats are the policies' own defaults.
+// Which caches does the model of a GGUF file keep, whatever engine runs it? The card's blocks as layer
+// policies: windows and chunks as such, latents once, states in the shapes of their kind. Formats are the
+// policies' own defaults.
 #pragma once
 
 #include <kvcap/core.hpp>
@@ -21,8 +22,12 @@ inline LayerForms mamba_like(const StateKeys& k, const llamacpp::Card& card) {
     using llamacpp::Arch;
     const Arch arch = card.arch().arch;
     if (arch == Arch::qwen3next || arch == Arch::qwen35 || arch == Arch::qwen4exp) {
-        return GatedDelta{.key_heads = k.groups, .key_dim = k.state, .value_heads = k.rank, .value_dim = k.state,
-                          .kernel = k.kernel}.forms();
+        return GatedDelta{.key_heads = k.groups,
+                          .key_dim = k.state,
+                          .value_heads = k.rank,
+                          .value_dim = k.state,
+                          .kernel = k.kernel}
+            .forms();
     }
     const bool grouped = card.arch().has(llamacpp::reads_groups);
     if (!grouped || k.rank == 0 || k.inner % k.rank != 0) {
@@ -33,7 +38,8 @@ inline LayerForms mamba_like(const StateKeys& k, const llamacpp::Card& card) {
 }
 
 /// The state of one block. Shapes that fit no known kind keep their two rows as they are.
-inline LayerForms state_forms(Keys& keys, const llamacpp::Card& card, const llamacpp::Block& block, u32 width) {
+inline LayerForms state_forms(Keys& keys, const llamacpp::Card& card, const llamacpp::Block& block,
+                              u32 width) {
     const StateKeys k = read_state_keys(keys, card);
     LayerForms forms{};
     if (k.wkv_head > 0) {
@@ -43,8 +49,9 @@ inline LayerForms state_forms(Keys& keys, const llamacpp::Card& card, const llam
     } else if (k.taps > 0) {
         forms = short_conv(width, k.taps).forms();
     } else if (k.kda_head > 0) {
-        forms = Kda{.heads = card.blocks[0].heads, .head_dim = k.kda_head, .kernel = k.kernel > 0 ? k.kernel : 4}
-                    .forms();
+        forms =
+            Kda{.heads = card.blocks[0].heads, .head_dim = k.kda_head, .kernel = k.kernel > 0 ? k.kernel : 4}
+                .forms();
     } else if (card.arch().arch == llamacpp::Arch::minimax_01) {
         forms = lightning(card.blocks[0].heads, card.blocks[0].key).forms();
     } else {
@@ -53,7 +60,8 @@ inline LayerForms state_forms(Keys& keys, const llamacpp::Card& card, const llam
     const u64 history = block.history ? card.state.p : 0;
     if (elements_of(forms) != card.state.r + card.state.s) {
         forms = state_of(Kind::state, Stream{.role = Role::conv, .width = static_cast<u32>(card.state.r)},
-                         Stream{.role = Role::state, .width = static_cast<u32>(card.state.s), .format = f32}).forms();
+                         Stream{.role = Role::state, .width = static_cast<u32>(card.state.s), .format = f32})
+                    .forms();
     }
     if (history != 0) {
         static_cast<void>(forms[0].streams.push(
@@ -86,7 +94,8 @@ inline LayerForms attention_forms(Keys& keys, const llamacpp::Card& card, const 
 }
 
 /// All caches of a block: index keys, then attention (with cross attention where there is any), then states.
-inline Errc add_block(Keys& keys, const llamacpp::Card& card, u32 index, u32 width, ModelSpec& to, u32 layer) {
+inline Errc add_block(Keys& keys, const llamacpp::Card& card, u32 index, u32 width, ModelSpec& to,
+                      u32 layer) {
     const llamacpp::Block& block = card.blocks[index];
     Errc code = Errc::ok;
     const auto add = [&](const LayerForms& forms) {

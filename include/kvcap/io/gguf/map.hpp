@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How are the bytes of a large file seen without reading it? It is mapped: only pages that are looked at are loaded, so
-// the header of a 100 GB model costs its own few megabytes at most.
+// How are the bytes of a large file seen without reading it? It is mapped: only pages that are looked at are
+// loaded, so the header of a 100 GB model costs its own few megabytes at most.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,8 @@ public:
     MappedFile() = default;
     MappedFile(const MappedFile&) = delete;
     MappedFile& operator=(const MappedFile&) = delete;
-    MappedFile(MappedFile&& other) noexcept : data_{std::exchange(other.data_, nullptr)}, size_{other.size_} {}
+    MappedFile(MappedFile&& other) noexcept
+        : data_{std::exchange(other.data_, nullptr)}, size_{other.size_} {}
     MappedFile& operator=(MappedFile&& other) noexcept {
         std::swap(data_, other.data_);
         std::swap(size_, other.size_);
@@ -44,7 +45,8 @@ public:
         }
         MappedFile mapped;
         mapped.size_ = static_cast<std::size_t>(about.st_size);
-        void* at = mapped.size_ == 0 ? nullptr : ::mmap(nullptr, mapped.size_, PROT_READ, MAP_PRIVATE, file, 0);
+        void* at =
+            mapped.size_ == 0 ? nullptr : ::mmap(nullptr, mapped.size_, PROT_READ, MAP_PRIVATE, file, 0);
         ::close(file);
         if (at == MAP_FAILED) {
             return Problem{.trouble = Trouble::unreadable, .where = path, .found = "cannot be mapped",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A GGUF header as a model: the engine-neutral ModelSpec with what else the file says, and llama.cpp's own card of it.
+// A GGUF header as a model: the engine-neutral ModelSpec with what else the file says, and llama.cpp's own
+// card of it.
 #pragma once
 
 #include <kvcap/io/gguf/lower.hpp>
@@ -40,7 +41,8 @@ inline Textbook textbook_of(const llamacpp::Card& card) {
     for (const llamacpp::Block& block : card.blocks) {
         heads = larger(heads, block.kv_heads);
     }
-    return {.layers = card.layers, .kv_heads = heads, .head_dim = card.blocks.empty() ? 0 : card.blocks[0].key};
+    return {
+        .layers = card.layers, .kv_heads = heads, .head_dim = card.blocks.empty() ? 0 : card.blocks[0].key};
 }
 
 inline std::optional<Problem> lower_blocks(Keys& keys, const llamacpp::Card& card, ReadModel& to) {
@@ -58,8 +60,11 @@ inline std::optional<Problem> lower_blocks(Keys& keys, const llamacpp::Card& car
         }
     }
     if (code != Errc::ok) {
-        return Problem{.trouble = Trouble::invalid, .where = "block_count", .found = "more kinds of blocks than are kept",
-                       .wanted = "at most 32 kinds and 512 caches", .hint = {}};
+        return Problem{.trouble = Trouble::invalid,
+                       .where = "block_count",
+                       .found = "more kinds of blocks than are kept",
+                       .wanted = "at most 32 kinds and 512 caches",
+                       .hint = {}};
     }
     return keys.problem();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which blocks of a GGUF model keep a state, and how many f32 elements are its rows R and S? The first rule that
-// matches decides: RWKV, short convolution, KDA, otherwise Mamba-like.
+// Which blocks of a GGUF model keep a state, and how many f32 elements are its rows R and S? The first rule
+// that matches decides: RWKV, short convolution, KDA, otherwise Mamba-like.
 // Source: llama.cpp v0.5.0, llama-hparams.cpp (n_embd_r, n_embd_s), llama-model.cpp (create_memory).
 #pragma once
 
@@ -71,7 +71,8 @@ inline void mark_by_interval(Keys& keys, llamacpp::Card& card) {
 inline void mark_states(Keys& keys, llamacpp::Card& card, const std::vector<u32>& feed_forward) {
     using llamacpp::Arch;
     const Arch arch = card.arch().arch;
-    if (arch == Arch::qwen3next || arch == Arch::qwen35 || arch == Arch::qwen4exp || arch == Arch::minimax_01) {
+    if (arch == Arch::qwen3next || arch == Arch::qwen35 || arch == Arch::qwen4exp ||
+        arch == Arch::minimax_01) {
         return mark_by_interval(keys, card);
     }
     const bool nemotron = arch == Arch::nemotron_h || arch == Arch::nemotron_h_moe;
@@ -97,7 +98,8 @@ inline void read_history(Keys& keys, llamacpp::Card& card, u64 width) {
     const u32 count = static_cast<u32>(smaller(layers->count, card.layers));
     for (const u32 layer : keys.list("ple.layers", count)) {
         if (layer >= card.layers) {
-            return keys.fail("ple.layers", std::to_string(layer), "a block below " + std::to_string(card.layers));
+            return keys.fail("ple.layers", std::to_string(layer),
+                             "a block below " + std::to_string(card.layers));
         }
         card.blocks[layer].history = true;
     }

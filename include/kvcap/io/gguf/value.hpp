@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is a metadata value of a GGUF file? A typed view of its bytes; nothing is copied, arrays stay where they lie.
+// What is a metadata value of a GGUF file? A typed view of its bytes; nothing is copied, arrays stay where
+// they lie.
 // Source: ggml's gguf.md (versions 2 and 3, either byte order).
 #pragma once
 
@@ -14,8 +15,19 @@ namespace kvcap::inline v1::gguf {
 
 /// Values are the file's own numbers.
 enum class Type : u32 {
-    u8_ = 0, i8_ = 1, u16_ = 2, i16_ = 3, u32_ = 4, i32_ = 5, f32_ = 6, bool_ = 7, string_ = 8, array_ = 9, u64_ = 10,
-    i64_ = 11, f64_ = 12,
+    u8_ = 0,
+    i8_ = 1,
+    u16_ = 2,
+    i16_ = 3,
+    u32_ = 4,
+    i32_ = 5,
+    f32_ = 6,
+    bool_ = 7,
+    string_ = 8,
+    array_ = 9,
+    u64_ = 10,
+    i64_ = 11,
+    f64_ = 12,
 };
 
 inline constexpr u32 type_count = 13;
@@ -42,7 +54,8 @@ inline u64 load(const std::byte* from, u64 size, bool big_endian) noexcept {
     return value;
 }
 
-/// A scalar (count 1) or an array of `count` elements of type `type`. Strings: `data` starts at the first length.
+/// A scalar (count 1) or an array of `count` elements of type `type`. Strings: `data` starts at the first
+/// length.
 struct Value {
     Type type = Type::u32_;
     bool array = false;
@@ -50,14 +63,16 @@ struct Value {
     u64 count = 1;
     const std::byte* data = nullptr;
 
-    /// An element as a non-negative integer; nothing when it is negative, a fraction or no number. Booleans are 0, 1.
+    /// An element as a non-negative integer; nothing when it is negative, a fraction or no number. Booleans
+    /// are 0, 1.
     std::optional<u64> integer(u64 index = 0) const noexcept {
         const u64 width = width_of(type);
         if (width == 0 || index >= count || type == Type::f32_ || type == Type::f64_) {
             return std::nullopt;
         }
         const u64 raw = load(data + index * width, width, big_endian);
-        const bool is_signed = type == Type::i8_ || type == Type::i16_ || type == Type::i32_ || type == Type::i64_;
+        const bool is_signed =
+            type == Type::i8_ || type == Type::i16_ || type == Type::i32_ || type == Type::i64_;
         if (is_signed && (raw >> (8 * width - 1)) != 0) {
             return std::nullopt;
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How many bytes are the weights? Sum over the tensors of rows x row(type, length), as the file stores them: per type,
-// per block, and for what belongs to no block. A tensor type that ggml does not have is an error, not a guess.
+// How many bytes are the weights? Sum over the tensors of rows x row(type, length), as the file stores them:
+// per type, per block, and for what belongs to no block. A tensor type that ggml does not have is an error,
+// not a guess.
 #pragma once
 
 #include <kvcap/engine/llamacpp/types.hpp>
@@ -16,8 +17,8 @@ struct TypeWeight {
     friend bool operator==(const TypeWeight&, const TypeWeight&) = default;
 };
 
-/// blocks: bytes of `blk.N.*`. input: the token embedding (llama.cpp keeps it on the CPU). output: the rest. tied: no
-/// output matrix of its own.
+/// blocks: bytes of `blk.N.*`. input: the token embedding (llama.cpp keeps it on the CPU). output: the rest.
+/// tied: no output matrix of its own.
 struct Weights {
     bool tied = true;
     u64 bytes = 0;
@@ -56,8 +57,11 @@ inline Diagnosed<u64> bytes_of(const Tensor& tensor) {
     const llamacpp::GgmlType* type = llamacpp::ggml_type(u64{tensor.type});
     const std::string where = "tensor " + printable(tensor.name);
     if (type == nullptr) {
-        return Problem{.trouble = Trouble::unknown, .where = where, .found = "type " + std::to_string(tensor.type),
-                       .wanted = "a tensor type of ggml 0.25", .hint = {}};
+        return Problem{.trouble = Trouble::unknown,
+                       .where = where,
+                       .found = "type " + std::to_string(tensor.type),
+                       .wanted = "a tensor type of ggml 0.25",
+                       .hint = {}};
     }
     const Result<u64> row = type->format.row_bytes(tensor.shape[0]);
     if (!row) {
@@ -96,7 +100,9 @@ inline std::optional<Problem> add_weights(Weights& sum, const Header& header) {
         if (block && *block >= sum.blocks.size()) {
             sum.blocks.resize(*block + 1);
         }
-        u64& place = block ? sum.blocks[*block] : tensor.name.starts_with("token_embd") ? sum.input : sum.output;
+        u64& place = block                                   ? sum.blocks[*block]
+                     : tensor.name.starts_with("token_embd") ? sum.input
+                                                             : sum.output;
         place = saturating_sum(place, *own);
         sum.bytes = saturating_sum(sum.bytes, *own);
         sum.elements = saturating_sum(sum.elements, elements_of(tensor));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which blocks of a GGUF model attend to a window only, and how wide is it? The key counts for some architectures,
-// is a constant or ignored for others. Source: llama.cpp v0.5.0, models/*.cpp (load_arch_hparams, load_swa_pattern).
+// Which blocks of a GGUF model attend to a window only, and how wide is it? The key counts for some
+// architectures, is a constant or ignored for others. Source: llama.cpp v0.5.0, models/*.cpp
+// (load_arch_hparams, load_swa_pattern).
 #pragma once
 
 #include <kvcap/engine/llamacpp/card.hpp>
@@ -34,7 +35,8 @@ inline u32 window_of(Keys& keys, const llamacpp::Card& card) {
         return keys.required(window_key);
     }
     if (!given) {
-        keys.note(Origin::assumed, window_key, "missing; llama.cpp takes " + std::to_string(rule.window_default));
+        keys.note(Origin::assumed, window_key,
+                  "missing; llama.cpp takes " + std::to_string(rule.window_default));
     }
     return keys.number(window_key, rule.window_default);
 }
@@ -51,14 +53,15 @@ inline llamacpp::WindowType window_type_of(const llamacpp::Card& card, bool list
     return card.arch().arch == Arch::llama4 ? WindowType::chunked : WindowType::standard;
 }
 
-/// Marks the window blocks. An array of flags wins over a period, which wins over the architecture's own; only flags
-/// reach the NextN blocks.
+/// Marks the window blocks. An array of flags wins over a period, which wins over the architecture's own;
+/// only flags reach the NextN blocks.
 inline void mark_windows(Keys& keys, llamacpp::Card& card) {
     using llamacpp::Arch;
     const llamacpp::ArchRule& rule = card.arch();
     const bool listed = keys.is_array(pattern_key);
     if (rule.window == llamacpp::WindowRule::listed && !listed) {
-        keys.fail(pattern_key, keys.has(pattern_key) ? "a single number" : "is missing", "one flag per block");
+        keys.fail(pattern_key, keys.has(pattern_key) ? "a single number" : "is missing",
+                  "one flag per block");
         return;
     }
     const std::vector<u32> flags = keys.list(pattern_key, listed ? card.all_layers() : 0);
@@ -80,7 +83,8 @@ inline void read_windows(Keys& keys, llamacpp::Card& card) {
     card.window = window_of(keys, card);
     const bool optional_window = card.arch().window == llamacpp::WindowRule::positive ||
                                  card.arch().arch == llamacpp::Arch::llama4;
-    const bool has = card.arch().window != llamacpp::WindowRule::never && !(optional_window && card.window == 0);
+    const bool has =
+        card.arch().window != llamacpp::WindowRule::never && !(optional_window && card.window == 0);
     card.window_type = window_type_of(card, has);
     if (card.window_type != llamacpp::WindowType::none) {
         mark_windows(keys, card);
