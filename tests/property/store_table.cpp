@@ -64,6 +64,11 @@ TEST_CASE("hits by capacity on the public trace", "[.][trace]") {
     CHECK(pages.hits(off_scale) == 105'710);
     CHECK(pages.hits(2) == 12'030);
     CHECK(pages.hits(4'827) == 30'864);
+    const auto root_first = [&](u64 blocks) {
+        return replay(trace, {.page = 1}, {}, {.all = blocks}, {TailRule::ceil, false}, TouchOrder::root_first).hit_blocks;
+    };
+    CHECK(root_first(2) == 1'356);
+    CHECK(root_first(4'827) == 30'422);
     CHECK(static_cast<double>(pages.hits(off_scale)) / 288'500 == Approx(0.36641).margin(5e-6));
     CHECK(pages.curve(1).ratio(pages.curve(1).reachable()) == Approx(0.37362).margin(5e-6));
     CHECK(whole.curve(1).ratio(whole.curve(1).reachable()) == Approx(0.37338).margin(5e-6));
