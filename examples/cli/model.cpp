@@ -101,6 +101,13 @@ Model load(const ModelOptions& options) {
     Model model{.label = label_for(read->name, options.model), .dtype = options.kv_cache_dtype, .read = *read,
                 .spec = *stored, .notes = std::move(read.notes), .argument = options.model};
     model.notes.insert(model.notes.end(), stored.notes.begin(), stored.notes.end());
+    const auto given = [&](const char* flag, const std::string& format) {
+        if (format != "auto") {
+            model.notes.push_back({Origin::given, flag, format});
+        }
+    };
+    given("--state-dtype", options.state_dtype);
+    given("--index-dtype", options.index_dtype);
     if (model.dtype == "auto") {
         model.dtype = kv_format_of(model.spec);
     }

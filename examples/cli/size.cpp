@@ -84,7 +84,7 @@ void run(const SizeOptions& options, Session& session) {
     const report::SizeAnswer size = value_of(report::answer(model.spec, asked), model.label);
     const std::vector<Note> notes = notes_of(model, asked);
     if (options.output.csv) {
-        return session.print(report::size_csv(size));
+        return session.print(report::size_csv(asked, size));
     }
     if (options.output.json) {
         const std::string spec = spec_line(model.spec, model.read.shared);

@@ -158,6 +158,8 @@ TEST_CASE("requests are dealt whole, the first ranks get one more") {
     CHECK(size.points[0].held[1].bytes.value == 2 * one);
     CHECK(size.points[0].held[2].bytes.value == one);
     CHECK(size.points[0].unique.value == 5 * one);
+    CHECK(per_token_over_ranks(asked, size).value == 4 * 1152);
+    CHECK(size_csv(asked, size).find("100,5,total,,,,,4608,") != std::string::npos);
     asked = question(100, {}, 5);
     asked.tp = 4;
     asked.dp_attention = true;

@@ -75,6 +75,16 @@ struct SizeAnswer {
     std::vector<At> points;
 };
 
+/// Bytes that one more token of one sequence adds over all ranks, copies counted: a single replica takes it.
+inline Bytes per_token_over_ranks(const SizeQuestion& asked, const SizeAnswer& size) {
+    Bytes sum{};
+    for (const RankBytes& rank : size.per_token_on_rank) {
+        const bool holds = rank.rank.dp == 0 && (!asked.dp_attention || rank.rank.tp == 0);
+        sum += holds ? rank.bytes : Bytes{};
+    }
+    return sum;
+}
+
 /// Lengths at which every window is full.
 inline constexpr Lengths far{.prompt = {u64{1} << 33}};
 

@@ -146,19 +146,18 @@ inline std::string size_json(const SizeHeading& heading, const ModelSpec& model,
     return json.end().text();
 }
 
-inline std::string size_csv(const SizeAnswer& size) {
+inline std::string size_csv(const SizeQuestion& asked, const SizeAnswer& size) {
     std::string out = "tokens,sequences,scope,pp,tp,cp,dp,bytes_per_token,held_bytes\n";
     const auto number = [](u64 n) { return fmt::format_int(n).str(); };
     for (const SizeAnswer::At& at : size.points) {
         const std::string point = number(at.point.tokens) + ',' + number(at.point.sequences) + ',';
-        Bytes rates{};
         for (std::size_t i = 0; i < at.held.size(); ++i) {
             const RankAt& rank = at.held[i].rank;
             out += fmt::format("{}rank,{},{},{},{},{},{}\n", point, rank.pp, rank.tp, rank.cp, rank.dp,
                                size.per_token_on_rank[i].bytes.value, at.held[i].bytes.value);
-            rates += size.per_token_on_rank[i].bytes;
         }
-        out += fmt::format("{}total,,,,,{},{}\n", point, rates.value, at.total.value);
+        out += fmt::format("{}total,,,,,{},{}\n", point, per_token_over_ranks(asked, size).value,
+                           at.total.value);
         out += fmt::format("{}unique,,,,,{},{}\n", point, size.per_token.value, at.unique.value);
     }
     return out;

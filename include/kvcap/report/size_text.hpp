@@ -144,13 +144,8 @@ private:
     }
 
     Table::Cells sum_row(std::string label, bool exactly, Bytes SizeAnswer::At::*sum) const {
-        Bytes rate = answer_.per_token;
-        if (sum == &SizeAnswer::At::total) {
-            rate = {};
-            for (const RankBytes& rank : answer_.per_token_on_rank) {
-                rate += rank.bytes;
-            }
-        }
+        const bool stored = sum == &SizeAnswer::At::total;
+        const Bytes rate = stored ? per_token_over_ranks(asked_, answer_) : answer_.per_token;
         return row_of(std::move(label), rate, exactly, [&](std::size_t i) { return answer_.points[i].*sum; });
     }
 
