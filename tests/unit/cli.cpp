@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The program as a script sees it: what goes to which stream, exit codes, JSON against its schema, CSV,
 // colours.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>

@@ -184,6 +184,9 @@ TEST_CASE("errors name the offset, what is there, what was wanted, and the neare
 TEST_CASE("what looks like a spec line") {
     CHECK(looks_like_spec_line("gqa(8,128)"));
     CHECK(looks_like_spec_line("none + none"));
+    CHECK(looks_like_spec_line("none"));
+    CHECK_FALSE(looks_like_spec_line("nonesuch"));
+    CHECK_FALSE(looks_like_spec_line(" "));
     CHECK_FALSE(looks_like_spec_line("deepseek-v3"));
     CHECK_FALSE(looks_like_spec_line("{\"a\": \"(\"}"));
 }

@@ -19,7 +19,9 @@ inline bool looks_like_spec_line(std::string_view text) {
     if (first == std::string_view::npos || text[first] == '{' || text[first] == '[') {
         return false;
     }
-    return text.find_first_of("(*") != std::string_view::npos || text.substr(first, 4) == "none";
+    const std::string_view behind = text.substr(first).substr(0, 4) == "none" ? text.substr(first + 4) : "x";
+    const bool none = behind.empty() || behind[0] == '+' || behind[0] == ' ';
+    return none || text.find_first_of("(*") != std::string_view::npos;
 }
 
 /// Keys and values per token as the textbook counts them: those of the first attention layer, on every layer.
