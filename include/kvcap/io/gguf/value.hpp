@@ -46,7 +46,12 @@ constexpr u64 width_of(Type type) noexcept {
 
 /// pre: size bytes at `from`, size <= 8
 inline u64 load(const std::byte* from, u64 size, bool big_endian) noexcept {
+    constexpr bool big_host = std::endian::native == std::endian::big;
     u64 value = 0;
+    if (size == 8 && big_endian == big_host) {  // nearly all of a vocabulary
+        std::memcpy(&value, from, 8);
+        return value;
+    }
     for (u64 i = 0; i < size; ++i) {
         const u64 at = big_endian ? i : size - 1 - i;
         value = value << 8 | std::to_integer<u64>(from[at]);
