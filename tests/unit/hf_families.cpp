@@ -323,6 +323,8 @@ TEST_CASE("attention and linear attention", "[hf]") {
             "full_attn_layers": [1, 5, 9, 13, 17, 21,
         25, 29, 33, 37, 41, 45, 49, 53, 57, 61, 65, 69, 73, 77, 81, 85, 89, 93]}}})";
     CHECK(held_by(k3) == Held{13'824, 0, 116'158'464, 0, 93});
+    CHECK(held_by(R"({"model_type": "kimi_linear", "num_hidden_layers": 4,
+        "linear_attn_config": {"kda_layers": [1, 2, 3, 27], "full_attn_layers": [4, 8]}})").growing == 576);
     CHECK(read_config(R"({"model_type": "kimi_linear", "linear_attn_config": {"full_attn_layers": [0]}})")
               .error->found == "0");
     CHECK(read_config(R"({"model_type": "kimi_linear", "num_hidden_layers": 2,

@@ -204,6 +204,26 @@ inline Diagnosed<ReadModel> read_model_folder(const std::filesystem::path& folde
                    {}};
 }
 
+/// ID or ID@REF in the local Hugging Face cache; nothing when it is not there.
+inline std::optional<Diagnosed<ReadModel>> read_cached(const std::string& name) {
+    const std::size_t sign = name.rfind('@');
+    const std::string id = name.substr(0, sign);
+    const std::filesystem::path repository = cached_repository(id);
+    if (repository.empty()) {
+        return std::nullopt;
+    }
+    const std::filesystem::path snapshot =
+        cached_snapshot(repository, sign == std::string::npos ? "main" : name.substr(sign + 1));
+    if (snapshot.empty()) {
+        return std::nullopt;
+    }
+    Diagnosed<ReadModel> read = read_model_folder(snapshot);
+    if (read && read->name.empty()) {
+        read->name = id;
+    }
+    return read;
+}
+
 inline Problem nothing_called(const std::string& name, const CardSource& cards) {
     std::string hint;
     for (const std::string& card : cards.near(name)) {
@@ -262,19 +282,8 @@ inline Diagnosed<ReadModel> read_model(const std::string& name, const CardSource
         }
         return read;
     }
-    const std::size_t sign = name.rfind('@');
-    const std::string id = name.substr(0, sign);
-    if (const auto repository = io::cached_repository(id); !repository.empty()) {
-        const std::string ref = sign == std::string::npos ? "main" : name.substr(sign + 1);
-        if (const auto snapshot = io::cached_snapshot(repository, ref); !snapshot.empty()) {
-            Diagnosed<ReadModel> read = io::read_model_folder(snapshot);
-            if (read && read->name.empty()) {
-                read->name = id;
-            }
-            return read;
-        }
-    }
-    return io::nothing_called(name, cards);
+    std::optional<Diagnosed<ReadModel>> cached = io::read_cached(name);
+    return cached ? *std::move(cached) : io::nothing_called(name, cards);
 }
 
 }  // namespace kvcap::inline v1

@@ -50,6 +50,19 @@ inline std::vector<WeightType> carded_types(JsonValue card, u64& total) {
     return types;
 }
 
+/// Only the sum is known: parts in proportion to derived parameters, or layers evenly.
+inline Diagnosed<Weights> summed(const Diagnosed<Weights>& derived, u32 layers, WeightSource source, u64 total,
+                                 std::vector<WeightType> types) {
+    const bool shaped = derived.value.has_value();
+    Diagnosed<Weights> all{spread(shaped ? *derived : even_layers(layers), source, total, std::move(types))};
+    all->parameters = shaped ? derived->parameters : 0;
+    all.notes.push_back({Origin::given, name_of(source), std::to_string(total) + " bytes of weights"});
+    all.notes.push_back({Origin::assumed, name_of(source),
+                         shaped ? "divided among the parts in proportion to derived parameters"
+                                : "divided evenly among the layers"});
+    return all;
+}
+
 }  // namespace io
 
 /// Weights of the model whose config is `json_text`. `folder`: where safetensors may lie, or empty.
@@ -79,15 +92,7 @@ inline Diagnosed<Weights> weights_of(std::string_view json_text, const std::file
     if (total == 0) {
         return derived;
     }
-    const bool shaped = derived.value.has_value();
-    Diagnosed<Weights> all{
-        spread(shaped ? *derived : io::even_layers(model->spec.layers), source, total, std::move(types))};
-    all->parameters = shaped ? derived->parameters : 0;
-    all.notes.push_back({Origin::given, name_of(source), std::to_string(total) + " bytes of weights"});
-    all.notes.push_back({Origin::assumed, name_of(source),
-                         shaped ? "divided among the parts in proportion to derived parameters"
-                                : "divided evenly among the layers"});
-    return all;
+    return io::summed(derived, model->spec.layers, source, total, std::move(types));
 }
 
 }  // namespace kvcap::inline v1

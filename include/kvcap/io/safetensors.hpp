@@ -120,7 +120,7 @@ inline std::optional<Problem> add_tensor(Weights& weights, std::string_view name
     return std::nullopt;
 }
 
-inline std::optional<Problem> add_safetensors(Weights& weights, const std::filesystem::path& path) {
+inline Diagnosed<JsonDocument> load_header(const std::filesystem::path& path) {
     std::ifstream in{path, std::ios::binary};
     unsigned char size[8]{};
     in.read(reinterpret_cast<char*>(size), 8);
@@ -129,16 +129,16 @@ inline std::optional<Problem> add_safetensors(Weights& weights, const std::files
         length = length << 8 | size[i];
     }
     if (!in || length > (u64{16} << 20)) {
-        return Problem{Trouble::unreadable,
-                       path.string(),
-                       "no safetensors header",
-                       "a length up to 16 MiB and JSON",
-                       {}};
+        return Problem{Trouble::unreadable, {}, "no safetensors header", "a length up to 16 MiB and JSON", {}};
     }
     std::string text(static_cast<std::size_t>(length), '\0');
     in.read(text.data(), static_cast<std::streamsize>(length));
     text.resize(static_cast<std::size_t>(in.gcount()));
-    const Diagnosed<JsonDocument> header = load_json(text, {.values = u32{1} << 21});
+    return load_json(text, {.values = u32{1} << 21});
+}
+
+inline std::optional<Problem> add_safetensors(Weights& weights, const std::filesystem::path& path) {
+    const Diagnosed<JsonDocument> header = load_header(path);
     if (!header) {
         Problem problem = *header.error;
         problem.where = path.string() + (problem.where.empty() ? "" : ": " + problem.where);

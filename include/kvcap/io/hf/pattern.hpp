@@ -113,14 +113,20 @@ inline std::vector<u64> numbers(Lowering& in, JsonValue list, const std::string&
 inline std::vector<bool> marked(Lowering& in, JsonValue list, const std::string& where, u32 layers,
                                 u32 first = 0) {
     std::vector<bool> all(layers, false);
+    u32 beyond = 0;
     for (const u64 index : numbers(in, list, where, 0)) {
-        if (index < first || index - first >= layers) {
-            in.fail(
-                where, std::to_string(index),
-                "layer indices from " + std::to_string(first) + " to " + std::to_string(layers + first - 1));
+        if (index < first) {
+            in.fail(where, std::to_string(index), "layer indices that count from " + std::to_string(first));
             break;
         }
-        all[static_cast<std::size_t>(index - first)] = true;
+        if (index - first < layers) {
+            all[static_cast<std::size_t>(index - first)] = true;
+        } else {
+            ++beyond;
+        }
+    }
+    if (beyond > 0) {
+        in.note(Origin::derived, where, std::to_string(beyond) + " indices beyond the last layer mean nothing");
     }
     return all;
 }

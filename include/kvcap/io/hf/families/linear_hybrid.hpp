@@ -99,6 +99,26 @@ inline void jet_nemotron(Lowering& in) {
     }
 }
 
+/// Kimi's lists count layers from 1; one of them may be missing. Without both every fourth layer is full.
+inline std::vector<Mixer> kimi_kinds(Lowering& in, u32 layers, JsonValue own, const std::string& where) {
+    const bool by_full = own["full_attn_layers"].given();
+    const bool by_kda = own["kda_layers"].given();
+    const std::vector<bool> full =
+        marked(in, own["full_attn_layers"], where + "/full_attn_layers", layers, 1);
+    const std::vector<bool> kda = marked(in, own["kda_layers"], where + "/kda_layers", layers, 1);
+    for (u32 i = 0; i < layers && by_full && by_kda; ++i) {
+        if (full[i] == kda[i]) {
+            in.fail(where,
+                    "layer " + std::to_string(i + 1) + " in " + (full[i] ? "both lists" : "neither list"),
+                    "each layer in full_attn_layers or kda_layers");
+        }
+    }
+    return mixers(in, layers, [&](u32 i) {
+        const bool is_full = by_full ? full[i] : by_kda ? !kda[i] : i != 0 && i % 4 == 0;
+        return is_full ? Mixer::full : Mixer::linear;
+    });
+}
+
 /// Kimi Linear: 1-based lists; NoPE still keeps the rope part of the latent; KDA states are always fp32.
 inline void kimi_linear(Lowering& in) {
     const u32 layers = in.layers();
@@ -114,23 +134,7 @@ inline void kimi_linear(Lowering& in) {
     in.product(3 * u64{state.heads}, state.head_dim, "KDA heads x width");
     in.note(Origin::derived, where,
             "KDA state in fp32; conv state of kernel - 1 inputs; layer numbers count from 1");
-    const bool by_full = own["full_attn_layers"].given();
-    const std::vector<bool> full =
-        marked(in, own["full_attn_layers"], where + "/full_attn_layers", layers, 1);
-    const std::vector<bool> kda = marked(in, own["kda_layers"], where + "/kda_layers", layers, 1);
-    for (u32 i = 0; i < layers && by_full && own["kda_layers"].given(); ++i) {
-        if (full[i] == kda[i]) {
-            in.fail(where,
-                    "layer " + std::to_string(i + 1) + " in " + (full[i] ? "both lists" : "neither list"),
-                    "each layer in full_attn_layers or kda_layers");
-        }
-    }
-    const bool any = by_full || own["kda_layers"].given();
-    const std::vector<Mixer> kinds = mixers(in, layers, [&](u32 i) {
-        const bool is_full = by_full ? full[i] : any ? !kda[i] : i != 0 && i % 4 == 0;
-        return is_full ? Mixer::full : Mixer::linear;
-    });
-    put_either(in, kinds, mla_of(in).forms(), state.forms());
+    put_either(in, kimi_kinds(in, layers, own, where), mla_of(in).forms(), state.forms());
     in.model.expanded_elements = 0;
 }
 
