@@ -11,6 +11,7 @@
 #include <kvcap/io/log/vllm_rules.hpp>
 
 #include <istream>
+#include <utility>
 
 namespace kvcap::inline v1 {
 
@@ -89,6 +90,15 @@ inline bool continues(std::string_view line) noexcept {
     const std::size_t text = line.find_first_not_of(" \t");
     const std::string_view rest = text == line.npos ? std::string_view{} : line.substr(text, 40);
     return text >= 2 && !rest.empty() && rest[0] != '[' && rest[0] != '\n' && !(rest[0] == '(' && rest.find("pid=") != rest.npos);
+}
+
+/// Equal up to the pattern's first blank or hole behind the stem: most sentences that share a stem end here.
+inline bool may_begin(std::string_view text, std::string_view pattern) noexcept {
+    std::size_t i = Stems::length;
+    while (i < pattern.size() && i < text.size() && pattern[i] != ' ' && pattern[i] != '{' && pattern[i] == text[i]) {
+        ++i;
+    }
+    return i == pattern.size() || pattern[i] == ' ' || pattern[i] == '{';
 }
 
 /// `text` from `at` to the end of its line, and over at most eight folded lines.
@@ -173,6 +183,9 @@ private:
 
     void read(std::size_t at, const logs::Sentence& sentence) {
         const std::string_view text = held_;
+        if (!logs::may_begin(text.substr(at), sentence.rule->pattern) || (sentence.rule->keep == logs::Keep::tag && seen_tag(at))) {
+            return;
+        }
         const std::string_view said = logs::sentence_at(text, at);
         const auto words = logs::match(said, sentence.rule->pattern);
         if (!words) {
@@ -190,6 +203,21 @@ private:
             begin_again(*start, sentence);
             logs::apply(*sentence.rule, *start, hit, *words);
         }
+    }
+
+    /// The same tag behind the same first bytes of a line, since the last new start: a hash in a small table.
+    bool seen_tag(std::size_t at) noexcept {
+        const std::string_view text = held_;
+        const std::size_t line = text.rfind('\n', at == 0 ? 0 : at - 1);
+        const std::size_t begin = line == text.npos ? 0 : line + 1;
+        u64 hash = 0xcbf29ce484222325u;
+        for (const std::string_view part : {text.substr(begin, std::min<std::size_t>(12, at - std::min(begin, at))), text.substr(at, std::min<std::size_t>(text.find(')', at) - at, 40))}) {
+            for (const char c : part) {
+                hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+            }
+        }
+        u64& slot = tags_[hash >> 56];
+        return std::exchange(slot, hash) == hash;
     }
 
     logs::Start* start_of(const logs::Sentence& sentence, const logs::Hit& hit) {
@@ -212,7 +240,7 @@ private:
     }
 
     /// A first line seen before, after results: another start in the same file. The last one counts.
-    static void begin_again(logs::Start& start, const logs::Sentence& sentence) {
+    void begin_again(logs::Start& start, const logs::Sentence& sentence) {
         if (sentence.rule->keep != logs::Keep::begin) {
             return;
         }
@@ -223,6 +251,7 @@ private:
             fresh.service = start.service;
             fresh.runs = start.runs + 1;
             start = std::move(fresh);
+            tags_ = {};
         }
         start.begun |= kind;
     }
@@ -237,6 +266,7 @@ private:
     std::string held_;
     std::size_t counted_ = 0;
     u64 line_ = 0;
+    std::array<u64, 256> tags_{};
     std::vector<logs::Start> starts_;
     LogReading reading_;
 };

@@ -100,7 +100,8 @@ public:
 
 /// last: the newest counts. first: the oldest. by_rank: one per rank; equal ones are one fact, unlike ones a record.
 /// lowest: the lowest rank's. begin: a first line of a start, as last. weak: no engine follows from the sentence alone.
-enum class Keep : unsigned char { last, first, by_rank, lowest, begin, weak };
+/// tag: on every line, and the same again says nothing new.
+enum class Keep : unsigned char { last, first, by_rank, lowest, begin, weak, tag };
 
 /// keys: names of the holes, divided by commas; empty or "-" ones are dropped. read: what else the sentence means.
 struct Rule {
