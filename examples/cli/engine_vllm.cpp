@@ -59,8 +59,7 @@ const vllm::BackendRow& backend_of(const EngineQuestion& question, const vllm::O
         }
         stop(Exit::usage, fmt::format("--attention-backend: {} is not known; known: {}", name, fmt::join(known, ", ")));
     }
-    const bool latents = vllm::has_kind(model, Kind::latent);
-    const vllm::BackendRow& row = vllm::default_backend(latents, vllm::has_kind(model, Kind::index), options.kv_dtype);
+    const vllm::BackendRow& row = vllm::default_backend(model, options.kv_dtype);
     answer.notes.push_back({Origin::assumed, "--attention-backend",
                             fmt::format("{}, what vLLM takes on Hopper; blocks depend on it", row.name)});
     return row;

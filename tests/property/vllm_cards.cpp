@@ -35,9 +35,7 @@ std::vector<std::pair<std::string, ReadModel>> cards() {
 }
 
 vllm::Engine engine_for(const ReadModel& model, vllm::Options options) {
-    const bool latents = vllm::has_kind(model.spec, Kind::latent);
-    const bool index = vllm::has_kind(model.spec, Kind::index);
-    options.kernel_blocks = vllm::default_backend(latents, index, options.kv_dtype).blocks;
+    options.kernel_blocks = vllm::default_backend(model.spec, options.kv_dtype).blocks;
     return {.options = vllm::for_class(model.spec, model.class_name.c_str(), options)};
 }
 

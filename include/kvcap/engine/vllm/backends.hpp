@@ -5,6 +5,7 @@
 #pragma once
 
 #include <concepts>
+#include <kvcap/engine/vllm/classes.hpp>
 #include <kvcap/engine/vllm/names.hpp>
 
 namespace kvcap::inline v1::vllm {
@@ -30,6 +31,8 @@ inline constexpr BackendRow backends[] = {
     {"TURBOQUANT", exactly(16u, 32u, 64u, 128u)},
     {"FLASHMLA", exactly(64u)},
     {"FLASHMLA_SPARSE", exactly(64u)},
+    {"FLASHMLA_SPARSE_DSV4", exactly(256u)},
+    {"FLASHINFER_MLA_SPARSE_DSV4", exactly(256u)},
     {"FLASH_ATTN_MLA_SPARSE", exactly(64u)},
     {"CUTLASS_MLA", exactly(128u)},
     {"FLASHINFER_MLA", exactly(32u, 64u)},
@@ -62,6 +65,14 @@ constexpr const BackendRow& default_backend(bool latents, bool index_keys, KvDty
         name = "TRITON_ATTN";
     }
     return *backend_named(name);
+}
+
+/// The same from the model's forms; DeepSeek-V4 has backends of its own.
+constexpr const BackendRow& default_backend(const ModelSpec& model, KvDtype dtype) noexcept {
+    if (has_kind(model, Kind::compressor)) {
+        return *backend_named("FLASHMLA_SPARSE_DSV4");
+    }
+    return default_backend(has_kind(model, Kind::latent), has_kind(model, Kind::index), dtype);
 }
 
 }  // namespace kvcap::inline v1::vllm

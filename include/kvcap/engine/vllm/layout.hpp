@@ -99,6 +99,11 @@ constexpr Result<Spec> state_spec(const LayerForm& form, u32 origin, const Makin
                 .padded = with.blocks.state_page};
 }
 
+/// DeepSeek-V4 has a layout for the model's dtype and for fp8 (`_resolve_dsv4_kv_cache_dtype`).
+constexpr bool has_layout(const FormFacts& facts, KvDtype dtype) noexcept {
+    return facts.version != deepseek_v4 || dtype <= KvDtype::fp8_ds_mla;
+}
+
 /// The spec of a form. skipped: kept unquantised by `--kv-cache-dtype-skip-layers`.
 constexpr Result<Spec> spec_of(const LayerForm& form, u32 index, bool skipped, const Making& with) noexcept {
     const Result<SpecKind> kind = kind_of(form);
@@ -112,6 +117,9 @@ constexpr Result<Spec> spec_of(const LayerForm& form, u32 index, bool skipped, c
     const FormFacts facts = options.facts_of(index);
     const bool fixed = facts.own_format || form.kind == Kind::compressor;
     const KvDtype stored = skipped ? KvDtype::automatic : facts.own_dtype ? facts.dtype : options.kv_dtype;
+    if (!has_layout(facts, stored)) {
+        return Error{.code = Errc::unsupported, .got = static_cast<u64>(stored)};
+    }
     Spec spec{.kind = *kind, .quant = stored};
     const Result<Packing> packing =
         packing_of(form, fixed ? KvDtype::automatic : stored, facts, spec, with.sharding);
@@ -131,6 +139,9 @@ constexpr Result<Spec> spec_of(const LayerForm& form, u32 index, bool skipped, c
     spec.sinks = form.retention.sinks.value;
     (*kind == SpecKind::chunked ? spec.chunk : spec.window) = form.retention.span.value;
     spec.block = block_of(form, spec, facts, with);
+    if (spec.block < spec.ratio) {
+        return Error{.code = Errc::not_divisible, .got = spec.block, .want = spec.ratio};
+    }
     const bool chained = is_window(*kind) && options.multi_module_mtp && options.spec_tokens > 1;
     spec.extra = chained && with.rules.has(Change::keeps_extra) ? options.spec_tokens - 1 : 0;
     spec.padded = *kind == SpecKind::window ? with.blocks.shared_page : 0;
