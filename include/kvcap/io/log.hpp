@@ -183,7 +183,7 @@ private:
 
     void read(std::size_t at, const logs::Sentence& sentence) {
         const std::string_view text = held_;
-        if (!logs::may_begin(text.substr(at), sentence.rule->pattern) || (sentence.rule->keep == logs::Keep::tag && seen_tag(at))) {
+        if (!logs::may_begin(text.substr(at), sentence.rule->pattern) || (sentence.rule->keep == logs::Keep::tag && seen_tag(at, sentence.rule->pattern.size()))) {
             return;
         }
         const std::string_view said = logs::sentence_at(text, at);
@@ -205,12 +205,13 @@ private:
         }
     }
 
-    /// The same tag behind the same first bytes of a line, since the last new start: a hash in a small table.
-    bool seen_tag(std::size_t at) noexcept {
+    /// The same tag behind the same first bytes of a line, since the last new start: a hash in a small table. which: tells
+    /// rules of one stem apart.
+    bool seen_tag(std::size_t at, u64 which) noexcept {
         const std::string_view text = held_;
         const std::size_t line = text.rfind('\n', at == 0 ? 0 : at - 1);
         const std::size_t begin = line == text.npos ? 0 : line + 1;
-        u64 hash = 0xcbf29ce484222325u;
+        u64 hash = 0xcbf29ce484222325u ^ which;
         for (const std::string_view part : {text.substr(begin, std::min<std::size_t>(12, at - std::min(begin, at))), text.substr(at, std::min<std::size_t>(text.find(')', at) - at, 40))}) {
             for (const char c : part) {
                 hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
