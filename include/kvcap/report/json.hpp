@@ -12,36 +12,41 @@
 
 namespace kvcap::inline v1::report {
 
+/// Continuation bytes of the UTF-8 character that begins at `at`, or npos where it is ill-formed.
+inline std::size_t utf8_tail(std::string_view text, std::size_t at) {
+    const auto byte = [&](std::size_t i) {
+        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+    };
+    const unsigned lead = byte(at);
+    const std::size_t tail = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
+    const unsigned low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    const unsigned high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+    bool good = lead >= 0xc2 && lead <= 0xf4 && byte(at + 1) >= low && byte(at + 1) <= high;
+    for (std::size_t i = 2; i <= tail; ++i) {
+        good = good && (byte(at + i) & 0xc0) == 0x80;
+    }
+    return good ? tail : std::string_view::npos;
+}
+
+/// An ASCII character as JSON wants it inside quotes.
+inline std::string escaped(char c) {
+    switch (c) {
+        case '"': return "\\\"";
+        case '\\': return "\\\\";
+        case '\n': return "\\n";
+        case '\t': return "\\t";
+        default: break;
+    }
+    return static_cast<unsigned char>(c) < 0x20 ? fmt::format("\\u{:04x}", c) : std::string(1, c);
+}
+
 /// The text between quotes that JSON wants for `text`; bytes that are no UTF-8 become U+FFFD.
 inline std::string quoted(std::string_view text) {
-    const auto tail_of = [&](std::size_t at) -> std::size_t {  // continuation bytes, or npos when ill-formed
-        const auto byte = [&](std::size_t i) {
-            return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-        };
-        const unsigned lead = byte(at);
-        const std::size_t tail = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
-        const unsigned low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-        const unsigned high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-        bool good = lead >= 0xc2 && lead <= 0xf4 && byte(at + 1) >= low && byte(at + 1) <= high;
-        for (std::size_t i = 2; i <= tail; ++i) {
-            good = good && (byte(at + i) & 0xc0) == 0x80;
-        }
-        return good ? tail : std::string_view::npos;
-    };
     std::string out = "\"";
     for (std::size_t at = 0; at < text.size(); ++at) {
-        const unsigned char c = static_cast<unsigned char>(text[at]);
-        if (c == '"' || c == '\\') {
-            out += {'\\', text[at]};
-        } else if (c == '\n') {
-            out += "\\n";
-        } else if (c == '\t') {
-            out += "\\t";
-        } else if (c < 0x20) {
-            out += fmt::format("\\u{:04x}", c);
-        } else if (c < 0x80) {
-            out += text[at];
-        } else if (const std::size_t tail = tail_of(at); tail != std::string_view::npos) {
+        if (static_cast<unsigned char>(text[at]) < 0x80) {
+            out += escaped(text[at]);
+        } else if (const std::size_t tail = utf8_tail(text, at); tail != std::string_view::npos) {
             out.append(text, at, tail + 1);
             at += tail;
         } else {

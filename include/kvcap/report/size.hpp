@@ -5,7 +5,7 @@
 #pragma once
 
 #include <kvcap/capacity.hpp>
-#include <string>
+#include <utility>
 #include <vector>
 
 namespace kvcap::inline v1::report {
@@ -107,11 +107,28 @@ inline void each_rank(const SizeQuestion& asked, auto visit) {
     }
 }
 
+/// What one more token adds, and what stays, by the retention of the group's caches.
+inline void add_rates(SizeGroup& group, const LayerForm& form) {
+    const Retention& kept = form.retention;
+    const Bytes all = group.slot * u64{group.caches};
+    const Bytes rate{kept.keep == Keep::everything ? all.value / kept.stride : 0};
+    (kept.source == Source::decoder  ? group.per_token
+     : kept.source == Source::prompt ? group.per_prompt_token
+                                     : group.per_encoder_token) = rate;
+    Footprint account{};
+    if (&account_of(form, account) == &account.state) {
+        group.state = all * kept.slots(far).value;
+    }
+    const bool bounded = kept.keep == Keep::window || kept.keep == Keep::chunk || kept.keep == Keep::budget;
+    group.window = bounded ? (kept.span + kept.sinks).value : 0;
+}
+
 inline Result<SizeGroup> group_of(const ModelSpec& model, u32 index, const SizeQuestion& asked) {
     const LayerForm& form = model.forms[index];
     const Result<BytesPerSlot> each = bytes_per_slot(form);
-    if (!each) {
-        return each.error();
+    const Result<Spread> copies = over_ranks(form, asked.sharding);
+    if (!each || !copies) {
+        return each ? copies.error() : each.error();
     }
     SizeGroup group{};
     group.form = index;
@@ -122,22 +139,8 @@ inline Result<SizeGroup> group_of(const ModelSpec& model, u32 index, const SizeQ
             ++group.caches;
         }
     }
+    add_rates(group, form);
     const Retention& kept = form.retention;
-    const Bytes all = group.slot * u64{group.caches};
-    const Bytes rate{kept.keep == Keep::everything ? all.value / kept.stride : 0};
-    (kept.source == Source::decoder  ? group.per_token
-     : kept.source == Source::prompt ? group.per_prompt_token
-                                     : group.per_encoder_token) = rate;
-    Footprint account{};
-    if (&account_of(form, account) == &account.state) {
-        group.state = kept.slots(far) * *each * u64{group.caches};
-    }
-    const bool bounded = kept.keep == Keep::window || kept.keep == Keep::chunk || kept.keep == Keep::budget;
-    group.window = bounded ? (kept.span + kept.sinks).value : 0;
-    const Result<Spread> copies = over_ranks(form, asked.sharding);
-    if (!copies) {
-        return copies.error();
-    }
     const bool dealt_out = kept.keep == Keep::everything && kept.source != Source::encoder;
     group.copies = {copies->stored * (dealt_out ? 1u : asked.sharding.cp), copies->unique};
     for (const SizePoint& point : asked.points) {
@@ -179,6 +182,27 @@ inline Result<SizeAnswer::At> held_at(const ModelSpec& model, const SizeQuestion
     return out;
 }
 
+/// Bytes per token on each rank; under context parallelism its share, rounded down.
+inline Result<SizeAnswer> with_rates(SizeAnswer out, const ModelSpec& model, const SizeQuestion& asked) {
+    std::vector<Bytes> rates;
+    for (u32 stage = 0; stage < asked.sharding.pp; ++stage) {
+        const Result<Bytes> rate = bytes_per_token(model, asked.sharding, stage);
+        if (!rate) {
+            return rate.error();
+        }
+        rates.push_back({rate->value / asked.sharding.cp});
+    }
+    each_rank(asked, [&](RankAt at) { out.per_token_on_rank.push_back({at, rates[at.pp]}); });
+    const Result<Bytes> rate = bytes_per_token(model);
+    const Result<Footprint> whole = fold(model, Lengths{});
+    if (!rate || !whole) {
+        return rate ? whole.error() : rate.error();
+    }
+    out.per_token = *rate;
+    out.once = whole->once;
+    return out;
+}
+
 /// pre: at least one point; ranks() is small enough to list.
 inline Result<SizeAnswer> answer(const ModelSpec& model, const SizeQuestion& asked) {
     SizeAnswer out{};
@@ -189,15 +213,6 @@ inline Result<SizeAnswer> answer(const ModelSpec& model, const SizeQuestion& ask
         }
         out.points.push_back(*at);
     }
-    std::vector<Bytes> rates;
-    for (u32 stage = 0; stage < asked.sharding.pp; ++stage) {
-        const Result<Bytes> rate = bytes_per_token(model, asked.sharding, stage);
-        if (!rate) {
-            return rate.error();
-        }
-        rates.push_back({rate->value / asked.sharding.cp});
-    }
-    each_rank(asked, [&](RankAt at) { out.per_token_on_rank.push_back({at, rates[at.pp]}); });
     for (u32 form = 0; form < model.forms.size(); ++form) {
         const Result<SizeGroup> group = group_of(model, form, asked);
         if (!group) {
@@ -206,14 +221,7 @@ inline Result<SizeAnswer> answer(const ModelSpec& model, const SizeQuestion& ask
         out.groups.push_back(*group);
         out.state += group->state;
     }
-    const Result<Bytes> rate = bytes_per_token(model);
-    const Result<Footprint> whole = fold(model, Lengths{});
-    if (!rate || !whole) {
-        return rate ? whole.error() : rate.error();
-    }
-    out.per_token = *rate;
-    out.once = whole->once;
-    return out;
+    return with_rates(std::move(out), model, asked);
 }
 
 }  // namespace kvcap::inline v1::report

@@ -73,36 +73,45 @@ private:
     bool shows_layers() const { return answer_.groups.size() > 1; }
     bool shows_copies() const { return asked_.tp * asked_.sharding.cp > 1 && !asked_.dp_attention; }
 
-    std::string build(bool with_exact) const {
-        const bool exactly = with_exact && unit_.bytes != 1;
+    struct Heading {
         std::vector<Align> align{Align::left};
-        Table::Cells head{"held"};
-        const auto column = [&](std::string name, Align side = Align::right) {
-            align.push_back(side);
-            head.push_back(std::move(name));
-        };
-        if (shows_layers()) {
-            column("layers");
+        Table::Cells cells{"held"};
+        void add(std::string name) {
+            align.push_back(Align::right);
+            cells.push_back(std::move(name));
         }
-        column("per token");
+    };
+
+    Heading columns_of(bool exactly) const {
+        Heading heading;
+        if (shows_layers()) {
+            heading.add("layers");
+        }
+        heading.add("per token");
         for (std::size_t i = begin_; i < asked_.points.size(); ++i) {
-            column(counted(asked_.points[i].tokens, "token", "tokens"));
+            heading.add(counted(asked_.points[i].tokens, "token", "tokens"));
             if (exactly) {
-                column("exactly");
+                heading.add("exactly");
             }
         }
         if (shows_copies()) {
-            column("copies");
+            heading.add("copies");
         }
-        Table table{align};
-        table.row(head);
+        return heading;
+    }
+
+    std::string build(bool with_exact) const {
+        const bool exactly = with_exact && unit_.bytes != 1;
+        const Heading heading = columns_of(exactly);
+        Table table{heading.align};
+        table.row(heading.cells);
         for (const SizeGroup& group : answer_.groups) {
             table.row(group_row(group, exactly));
         }
         rank_rows(table, exactly);
         if (asked_.ranks() > 1) {
-            table.row(sum_row(fmt::format("all {} ranks", grouped(asked_.ranks())), exactly,
-                              &SizeAnswer::At::total));
+            const std::string all = fmt::format("all {} ranks", grouped(asked_.ranks()));
+            table.row(sum_row(all, exactly, &SizeAnswer::At::total));
         }
         table.row(sum_row("unique", exactly, &SizeAnswer::At::unique));
         return table.text();

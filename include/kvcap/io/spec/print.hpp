@@ -17,6 +17,30 @@ struct Run {
     friend bool operator==(const Run&, const Run&) = default;
 };
 
+/// A pattern of `period` runs, found `rounds` times one after another.
+struct Repetition {
+    std::size_t period = 0;
+    std::size_t rounds = 1;
+    std::size_t runs() const { return period * rounds; }
+};
+
+/// The pattern at `at` that covers most runs; period 0 when nothing repeats.
+inline Repetition repetition_at(const std::vector<Run>& runs, std::size_t at, std::size_t end) {
+    Repetition best{};
+    const auto run = [&](std::size_t i) { return runs.begin() + static_cast<std::ptrdiff_t>(i); };
+    for (std::size_t period = 2; period * 2 <= end - at && period <= 64; ++period) {
+        std::size_t rounds = 1;
+        while (at + (rounds + 1) * period <= end &&
+               std::equal(run(at), run(at + period), run(at + rounds * period))) {
+            ++rounds;
+        }
+        if (rounds > 1 && rounds * period > best.runs()) {
+            best = {period, rounds};
+        }
+    }
+    return best;
+}
+
 /// "5*a + b": runs in their order, patterns of runs found again and again in brackets.
 inline std::string compressed(const std::vector<Run>& runs, std::size_t begin, std::size_t end) {
     std::string out;
@@ -24,27 +48,13 @@ inline std::string compressed(const std::vector<Run>& runs, std::size_t begin, s
         out += (out.empty() ? "" : " + ") + (count == 1 ? "" : std::to_string(count) + '*') + text;
     };
     for (std::size_t at = begin; at < end;) {
-        std::size_t best = 0;
-        std::size_t best_rounds = 1;
-        for (std::size_t period = 2; period * 2 <= end - at && period <= 64; ++period) {
-            std::size_t rounds = 1;
-            while (at + (rounds + 1) * period <= end &&
-                   std::equal(runs.begin() + static_cast<std::ptrdiff_t>(at),
-                              runs.begin() + static_cast<std::ptrdiff_t>(at + period),
-                              runs.begin() + static_cast<std::ptrdiff_t>(at + rounds * period))) {
-                ++rounds;
-            }
-            if (rounds > 1 && rounds * period > best * best_rounds) {
-                best = period;
-                best_rounds = rounds;
-            }
-        }
-        if (best == 0) {
+        const Repetition pattern = repetition_at(runs, at, end);
+        if (pattern.period == 0) {
             append(runs[at].count, runs[at].text);
             ++at;
         } else {
-            append(best_rounds, '(' + compressed(runs, at, at + best) + ')');
-            at += best * best_rounds;
+            append(pattern.rounds, '(' + compressed(runs, at, at + pattern.period) + ')');
+            at += pattern.runs();
         }
     }
     return out;
