@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+// kvcap plan MODEL: which split of n GPUs serves this best, what was dropped and why, and the engine's launch line.
+#include "deployment.hpp"
+#include "screen.hpp"
+
+#include <algorithm>
+#include <kvcap/plan/search.hpp>
+#include <kvcap/report.hpp>
+#include <memory>
+
+namespace kvcap::cli {
+
+namespace {
+
+struct PlanOptions {
+    DeploymentOptions on;
+    std::string goal = "sequences";
+    std::string dtypes = "auto,fp8";
+    std::string blocks = "0";
+    std::string emit;
+    u32 top = 8;
+    Output output;
+};
+
+std::vector<std::string> words_of(const std::string& text) {
+    std::vector<std::string> words;
+    for (std::size_t at = 0; at <= text.size();) {
+        const std::size_t comma = std::min(text.find(',', at), text.size());
+        words.push_back(text.substr(at, comma - at));
+        at = comma + 1;
+    }
+    return words;
+}
+
+Goal goal_of(const std::string& name) {
+    if (name == "sequences" || name == "context") {
+        return name == "context" ? Goal::context : Goal::sequences;
+    }
+    if (name == "read") {
+        return Goal::least_read;
+    }
+    stop(Exit::usage, fmt::format("--goal: {} is none of sequences, context, read", name));
+}
+
+struct Search {
+    Deployment on;
+    SearchSpace space{};
+    std::vector<u64> blocks;
+    Setting asked{};
+};
+
+Setting setting_of(const Search& search, const Candidate& candidate) {
+    Setting setting = search.asked;
+    setting.sharding = candidate.sharding;
+    setting.attention_dp = candidate.attention_dp;
+    setting.kv_format = candidate.format;
+    return setting;
+}
+
+Deployment with(const Search& search, const Candidate& candidate) {
+    Deployment on = search.on;
+    on.dp = candidate.dp;
+    if (search.blocks[candidate.block] != 0) {
+        on.flags["block-size"] = std::to_string(search.blocks[candidate.block]);
+    }
+    return on;
+}
+
+/// Most requests and the longest context of one engine by its plan's staircases; without a plan, by its verdict.
+Result<Outcome> outcome_of(const Search& search, const Candidate& candidate) {
+    const Deployment on = with(search, candidate);
+    const Setting setting = setting_of(search, candidate);
+    const EngineAnswer answer = on.ask(setting, on.known_non_kv(setting));
+    if (!answer.runs()) {
+        return answer.error.code == Errc::ok ? Error{.code = Errc::refused_combination} : answer.error;
+    }
+    const u64 engines = u64{candidate.dp} * (candidate.attention_dp ? candidate.sharding.tp : 1);
+    Outcome outcome{};
+    const Lengths like = on.mix.each[0];
+    if (answer.plan.pools.empty()) {
+        outcome.sequences = on.most_sequences(setting, on.known_non_kv(setting));
+        outcome.context = on.longest(setting, on.known_non_kv(setting), u64{1} << 24);
+    } else {
+        outcome.sequences = saturating_product(most_sequences(answer.plan, like), engines);
+        outcome.context = longest(answer.plan, on.sequences_of_one(setting), {u64{1} << 24}, {.encoder = like.encoder}).value;
+    }
+    if (outcome.sequences < setting.sequences) {
+        return Error{.code = Errc::does_not_fit, .got = answer.verdict.usable, .want = answer.verdict.needed};
+    }
+    Sharding split = candidate.sharding;
+    split.tp = candidate.attention_dp ? 1 : split.tp;
+    for (u32 stage = 0; stage < split.pp; ++stage) {
+        const Result<Footprint> held = fold(on.formats[candidate.format].model.spec, like, split, {.stage = stage});
+        if (!held) {
+            return held.error();
+        }
+        outcome.read_per_token = larger(outcome.read_per_token, held->per_sequence().value);
+    }
+    return outcome;
+}
+
+std::string split_words(const Search& search, const Candidate& c) {
+    std::string out = fmt::format("TP {}", c.sharding.tp);
+    out += c.sharding.pp > 1 ? fmt::format(" PP {}", c.sharding.pp) : "";
+    out += c.sharding.cp > 1 ? fmt::format(" CP {}", c.sharding.cp) : "";
+    out += c.dp > 1 ? fmt::format(" DP {}", c.dp) : "";
+    out += c.attention_dp ? " attention-DP" : "";
+    out += " " + search.on.formats[c.format].dtype;
+    return out + (search.blocks[c.block] != 0 ? fmt::format(" block {}", search.blocks[c.block]) : "");
+}
+
+/// One difference between the best and the next, in words.
+std::string why_best(const Search& search, const SearchResult& found, Goal goal) {
+    if (found.ranked.size() < 2) {
+        return {};
+    }
+    const Ranked& a = found.ranked[0];
+    const auto other = std::find_if(found.ranked.begin() + 1, found.ranked.end(), [&](const Ranked& each) {
+        return each.candidate.format == a.candidate.format && !(each.outcome == a.outcome);
+    });
+    if (other == found.ranked.end()) {
+        return {};
+    }
+    const bool replicates = !a.candidate.attention_dp && other->candidate.attention_dp;
+    const char* reason = a.candidate.attention_dp ? "each request is held once, not on every tensor rank"
+                         : replicates             ? "its weights are divided over more ranks"
+                         : a.candidate.sharding.pp != other->candidate.sharding.pp
+                             ? "the stages hold different layers and weights"
+                         : a.candidate.sharding.tp != other->candidate.sharding.tp
+                             ? "heads divide over its ranks and leave more room beside the weights"
+                             : "its replicas hold fewer copies";
+    const u64 best = goal == Goal::context ? a.outcome.context : a.outcome.sequences;
+    const u64 next = goal == Goal::context ? other->outcome.context : other->outcome.sequences;
+    return fmt::format("{} before {}: {} against {} {}; {}", split_words(search, a.candidate),
+                       split_words(search, other->candidate), report::grouped(best), report::grouped(next),
+                       goal == Goal::context ? "tokens" : "requests", reason);
+}
+
+std::string launch_line(const Search& search, const Candidate& c, const std::string& engine, const std::string& model) {
+    const std::string& dtype = search.on.formats[c.format].dtype;
+    const u64 tokens = search.asked.tokens.value;
+    const u64 block = search.blocks[c.block];
+    if (engine == "vllm") {
+        std::string line = fmt::format("vllm serve {} --tensor-parallel-size {} --pipeline-parallel-size {} "
+                                       "--data-parallel-size {} --max-model-len {} --kv-cache-dtype {}", model,
+                                       c.attention_dp ? 1 : c.sharding.tp, c.sharding.pp,
+                                       c.attention_dp ? c.sharding.tp * c.dp : c.dp, tokens, dtype);
+        line += c.sharding.cp > 1 ? fmt::format(" --decode-context-parallel-size {}", c.sharding.cp) : "";
+        line += c.attention_dp ? " --enable-expert-parallel" : "";
+        return line + (block != 0 ? fmt::format(" --block-size {}", block) : "") + "\n";
+    }
+    if (engine == "sglang") {
+        std::string line = fmt::format("python -m sglang.launch_server --model-path {} --tp {} --pp {} --dp {} "
+                                       "--context-length {} --kv-cache-dtype {}", model, c.sharding.tp, c.sharding.pp,
+                                       c.attention_dp ? c.sharding.tp : c.dp, tokens, dtype == "fp8" ? "fp8_e4m3" : dtype);
+        line += c.attention_dp ? " --enable-dp-attention" : "";
+        return line + (block != 0 ? fmt::format(" --page-size {}", block) : "") + "\n";
+    }
+    if (engine == "llama-server") {
+        const char* type = dtype == "auto" || dtype == "bf16" ? "f16" : dtype == "fp8" ? "q8_0" : dtype.c_str();
+        return fmt::format("llama-server -m {} -c {} -np {} -ctk {} -ctv {} -ngl 999\n", model,
+                           tokens * search.asked.sequences, search.asked.sequences, type, type);
+    }
+    if (engine == "trtllm") {
+        return fmt::format("trtllm-serve {} --tp_size {} --pp_size {} --max_seq_len {}{}\n", model, c.sharding.tp, c.sharding.pp,
+                           tokens, dtype == "fp8" ? " --kv_cache_dtype fp8" : "");
+    }
+    stop(Exit::usage, fmt::format("--emit: {} is none of vllm, sglang, llama-server, trtllm", engine));
+}
+
+std::string screen_of(const Search& search, const SearchResult& found, const PlanOptions& options, Goal goal,
+                      const Session& session) {
+    using A = report::Align;
+    std::string out = heading(search.on.formats[0].model, fmt::format("{} x {}", search.space.devices, search.on.memory.described), session);
+    report::Table table{{A::right, A::left, A::right, A::right, A::right}};
+    table.row({"", "split", "requests", "longest", "KV read/token"});
+    for (std::size_t i = 0; i < std::min<std::size_t>(found.ranked.size(), options.top); ++i) {
+        const Ranked& each = found.ranked[i];
+        table.row({std::to_string(i + 1), split_words(search, each.candidate), report::grouped(each.outcome.sequences),
+                   report::grouped(each.outcome.context), report::amount({each.outcome.read_per_token})});
+    }
+    out += found.ranked.empty() ? "nothing fits\n" : table.text();
+    out += fmt::format("{} of {} candidates fit; dropped:\n", found.ranked.size(), found.ranked.size() + found.dropped.size());
+    std::map<std::string, u64> reasons;
+    for (const Dropped& each : found.dropped) {
+        Error plain = each.why;
+        plain.layer = no_layer;
+        const bool numbers = plain.code != Errc::does_not_fit && plain.code != Errc::no_memory;
+        ++reasons[numbers ? report::text_of(plain) : std::string{"not enough memory beside the weights"}];
+    }
+    for (const auto& [reason, count] : reasons) {
+        out += paragraph(fmt::format("  {} x {}", count, reason)) + '\n';
+    }
+    const std::string why = why_best(search, found, goal);
+    return out + (why.empty() ? "" : paragraph("why: " + why) + '\n');
+}
+
+std::string json_of(const Search& search, const SearchResult& found) {
+    report::Json json;
+    json.object().field("schema", "kvcap.plan/1").field("model", search.on.formats[0].model.label);
+    json.field("engine", search.on.face->name).field("gpus", search.space.devices).field("dropped", found.dropped.size());
+    json.array("ranked");
+    for (const Ranked& each : found.ranked) {
+        const Candidate& c = each.candidate;
+        json.object({}, report::Layout::flat).field("tp", c.sharding.tp).field("pp", c.sharding.pp).field("cp", c.sharding.cp);
+        json.field("dp", c.dp).field("dp_attention", c.attention_dp);
+        json.field("kv_cache_dtype", search.on.formats[c.format].dtype).field("block_size", search.blocks[c.block]);
+        json.field("sequences", each.outcome.sequences).field("context", each.outcome.context);
+        json.field("kv_read_bytes_per_token", each.outcome.read_per_token).end();
+    }
+    return json.end().end().text();
+}
+
+Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
+    Search search{.on = options.on.deployment(notes), .blocks = counts_of(options.blocks, "--block-sizes")};
+    if (options.on.memory.gpus == 0) {
+        stop(Exit::usage, "--gpus: how many there are is wanted");
+    }
+    search.on.formats.clear();
+    for (const std::string& dtype : words_of(options.dtypes)) {
+        ModelOptions model = options.on.model;
+        model.kv_cache_dtype = dtype;
+        search.on.formats.push_back({dtype, load(model)});
+    }
+    search.asked = options.on.setting(search.on);
+    search.space = {.devices = options.on.memory.gpus, .formats = static_cast<u32>(search.on.formats.size()),
+                    .blocks = static_cast<u32>(search.blocks.size())};
+    if (search.on.face->name == "vllm") {
+        search.space.remainder = Remainder::middle;
+    }
+    return search;
+}
+
+void run(const PlanOptions& options, Session& session) {
+    options.output.begin(session);
+    std::vector<Note> notes;
+    const Goal goal = goal_of(options.goal);
+    const Search search = search_for(options, notes);
+    const SearchResult found = kvcap::search(search.space, goal, [&](const Candidate& c) { return outcome_of(search, c); });
+    session.exit = found.ranked.empty() ? Exit::does_not_fit : Exit::ok;
+    if (!options.emit.empty() && !found.ranked.empty()) {
+        return session.print(launch_line(search, found.ranked[0].candidate, options.emit, options.on.model.model));
+    }
+    if (options.output.json) {
+        return session.print(json_of(search, found));
+    }
+    session.print(screen_of(search, found, options, goal, session) + notes_text(notes, false, session));
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Session& session) {
+    const auto options = std::make_shared<PlanOptions>();
+    options->on.engine.engine = "vllm";
+    CLI::App* verb = app.add_subcommand("plan", "Which split of the GPUs serves this best, and why");
+    options->on.add_to(*verb);
+    verb->add_option("--goal", options->goal, "sequences, context or read")->group("Search");
+    verb->add_option("--dtypes", options->dtypes, "KV formats to try, a list")->group("Search");
+    verb->add_option("--block-sizes", options->blocks, "Block sizes to try; 0 = engine's")->group("Search");
+    verb->add_option("--emit", options->emit, "Launch line of the best: vllm, sglang ...")->group("Search");
+    verb->add_option("--top", options->top, "How many to list")->group("Search");
+    options->output.add_to(*verb, false);
+    verb->footer("Examples:\n"
+                 "  kvcap plan deepseek-v3 --gpu h200 --gpus 8 --tokens 32k --batch 16\n"
+                 "  kvcap plan llama-3.1-70b --gpu h100 --gpus 8 --tokens 32k --goal context\n"
+                 "  kvcap plan qwen3-next-80b-a3b --gpu h100 --gpus 4 --emit vllm");
+    verb->callback([options, &session] { run(*options, session); });
+}
+
+}  // namespace kvcap::cli
