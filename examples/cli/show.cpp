@@ -44,8 +44,10 @@ report::SizeQuestion one_copy(const Model& model) {
 std::string show_json(const Model& model, const report::SizeAnswer& size) {
     report::Json json;
     const ReadModel& read = model.read;
-    json.object().field("schema", "kvcap.show/1").field("model", model.label);
-    json.field("spec", spec_line(model.spec, read.shared)).field("architecture", read.architecture);
+    const std::string spec = spec_line(model.spec, read.shared);
+    const std::string& name = !read.name.empty() ? read.name : !model.label.empty() ? model.label : spec;
+    json.object().field("schema", "kvcap.show/1").field("model", name).field("spec", spec);
+    json.field("architecture", read.architecture);
     json.field("layers", model.spec.layers).field("draft_layers", model.spec.draft_layers);
     json.field("query_heads", read.query_heads != 0 ? read.query_heads : u64{model.spec.query_heads});
     json.field("max_context", read.max_context).field("encoder_tokens", read.encoder_tokens);
