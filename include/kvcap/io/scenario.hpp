@@ -204,6 +204,9 @@ private:
         if (group.pages > most_scenario_pages) {
             return fail(where, std::to_string(group.pages) + " pages", "at most " + std::to_string(most_scenario_pages));
         }
+        if (saturating_product(group.pages, group.rule.page) >> 62 != 0) {
+            fail(where + "/pages", "pages that end beyond token 2^62", "fewer or smaller pages");
+        }
         group.bytes = or_else(one["bytes_per_page"], where + "/bytes_per_page", 0, u64{1} << 34, 0);
         group.replicated = one["replicated"].is_true();
         if (one["replicated"].given() && !one["replicated"].is_true() && !one["replicated"].is_false()) {

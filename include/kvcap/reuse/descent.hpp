@@ -84,11 +84,16 @@ constexpr u64 common_page_floor(const Group<S>* groups, u32 count, u64 at, Witho
             at = first_missing(groups[g].pages, 0, at);
             continue;
         }
-        if (rule.needs == Needs::window && rule.reach != 0) {
-            at = smaller(at, groups[g].pages.count);
+        if (rule.needs == Needs::whole) {
+            const u64 pages = groups[g].pages.count;
+            at = first_missing(groups[g].pages, 0, pages) == pages ? at : 0;
+            continue;
         }
-        if (rule.needs == Needs::whole || rule.sinks != 0) {
-            at = pages_below(bound(groups[g], at * rule.page, {.unit = rule.page}), rule.page);
+        if (rule.needs == Needs::window) {
+            at = rule.reach == 0 ? at : smaller(at, groups[g].pages.count);
+            const u64 sinks = smaller(at, pages_over(rule.sinks, rule.page));
+            const u64 page = first_missing(groups[g].pages, 0, sinks);
+            at = page < sinks ? page : at;
         }
         tail[tails++] = g;
         if (rule.needs == Needs::snapshot) {

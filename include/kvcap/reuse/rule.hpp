@@ -101,7 +101,8 @@ constexpr u64 common_unit(const Group<S>* groups, u32 count) noexcept {
 /// The most groups one question takes; equal groups are one (AND their words).
 inline constexpr u32 most_groups = 32;
 
-/// What is wrong with a question, if anything; Error::layer is the group. Every answer below has it as precondition.
+/// What is wrong with a question, if anything (a size of 0, more groups than most_groups, pages beyond 2^62 tokens);
+/// Error::layer is the group. Every answer has it as precondition.
 template <PageSource S>
 constexpr Error fault(const Group<S>* groups, u32 count, const Ask& ask) noexcept {
     if (count > most_groups) {
@@ -114,6 +115,9 @@ constexpr Error fault(const Group<S>* groups, u32 count, const Ask& ask) noexcep
         const Rule& rule = groups[g].rule;
         if (rule.page == 0 || rule.stride == 0 || (rule.needs == Needs::chunk && rule.reach == 0)) {
             return {.code = Errc::zero_dimension, .layer = g};
+        }
+        if (saturating_product(groups[g].pages.count, rule.page) >> 62 != 0) {
+            return {.code = Errc::overflow, .layer = g, .got = groups[g].pages.count, .want = rule.page};
         }
     }
     return {};
