@@ -29,6 +29,11 @@ struct LlamaOptions {
     std::vector<float> shares;
     std::vector<std::string> devices;
     std::string compute;
+    std::string prompts;
+    u32 checkpoints = 32;
+    std::string min_step = "8192";
+    std::string reuse_chunk = "0";
+    std::string ram = "8GiB";
     Output output;
 };
 
@@ -239,9 +244,21 @@ std::string json_of(const Finding& found, const Model& model) {
     return json.text();
 }
 
+void replay(const LlamaOptions& o, const Model& model, bool parallel_given, Session& session) {
+    const LlamaModel llama = llama_model(model);
+    const llamacpp::ReuseOptions reuse{.checkpoints = o.checkpoints,
+                                       .min_step = count_of(o.min_step, "--checkpoint-min-step"),
+                                       .reuse_chunk = count_of(o.reuse_chunk, "--cache-reuse"),
+                                       .ram = bytes_of(o.ram, "--cache-ram").value};
+    session.print(replay_words(llama, options_of(o, llama.card, parallel_given), reuse, o.prompts));
+}
+
 void run(const LlamaOptions& o, bool parallel_given, Session& session) {
     o.output.begin(session);
     const Model model = load(o.model);
+    if (!o.prompts.empty()) {
+        return replay(o, model, parallel_given, session);
+    }
     const Finding found = find(o, model, parallel_given);
     u64 largest = found.on(llamacpp::on_cpu);
     for (u32 d = 0; d < found.devices.count; ++d) {
@@ -285,6 +302,14 @@ void add_llamacpp(CLI::App& app, Session& session) {
     verb->add_option("--device", o->devices, "Free memory of each device, as 24GiB,24GiB")->delimiter(',');
     verb->add_option("--compute-buffer", o->compute,
                      "Compute buffer of each device, as the engine prints it");
+    verb->add_option("--prompts", o->prompts,
+                     "File of prompts (a:0-600 b:0-20 +8): what the server would skip")
+        ->group("Prefix reuse");
+    verb->add_option("--ctx-checkpoints", o->checkpoints, "Checkpoints a slot keeps")->group("Prefix reuse");
+    verb->add_option("--checkpoint-min-step", o->min_step, "Tokens between them")->group("Prefix reuse");
+    verb->add_option("--cache-reuse", o->reuse_chunk, "Smallest chunk that is moved; 0 = off")
+        ->group("Prefix reuse");
+    verb->add_option("--cache-ram", o->ram, "Host prompt cache; 0 = off")->group("Prefix reuse");
     o->output.add_to(*verb, false);
     verb->footer(
         "Examples:\n"

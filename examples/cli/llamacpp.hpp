@@ -6,6 +6,7 @@
 #include "engines.hpp"
 
 #include <kvcap/engine/llamacpp.hpp>
+#include <kvcap/engine/llamacpp/server_slot.hpp>
 #include <kvcap/io/gguf.hpp>
 
 namespace kvcap::cli {
@@ -34,5 +35,13 @@ std::vector<std::string> cache_lines(const llamacpp::Card& card, const llamacpp:
 
 /// "base", "window" ... as llama.cpp's own words have it.
 const char* part_name(llamacpp::Part part);
+
+/// The prompts of a file sent one after the other to llama-server, in words. A line is a prompt: pieces of made-up
+/// texts (`a:0-600`), and `+20` for generated tokens; `#` begins a remark.
+std::string replay_words(const LlamaModel& model, const llamacpp::Options& context,
+                         const llamacpp::ReuseOptions& reuse, const std::string& file);
+
+/// When llama-server skips a prefix of this model, in words.
+std::string reuse_rule_words(const LlamaModel& model, const llamacpp::Options& context);
 
 }  // namespace kvcap::cli

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // kvcap reuse SCENARIO.json | MODEL: how far can this prompt be skipped, why not further, and what would it cost?
+#include "llamacpp.hpp"
 #include "screen.hpp"
 
 #include <filesystem>
+#include <kvcap/engine/llamacpp/server.hpp>
 #include <kvcap/io/scenario.hpp>
 #include <kvcap/io/text_file.hpp>
 #include <kvcap/report.hpp>
@@ -24,6 +26,8 @@ struct ReuseOptions {
     std::string snapshot;
     std::string edge = "past";
     std::vector<std::string> held;
+    std::string engine;
+    std::string prompts;
     bool explain = false;
     bool steps = false;
 };
@@ -357,10 +361,26 @@ void answer(const ReuseOptions& options, const ReuseScenario& scenario, const st
     session.print(out + staircase(answered, options.steps) + notes_text(notes, options.explain, session));
 }
 
+/// The server's own way with whole prompts: its rule, or a file of them one after the other.
+void run_llamacpp(const ReuseOptions& options, Session& session) {
+    if (options.engine != "llamacpp") {
+        stop(Exit::unknown_architecture, "--engine " + options.engine + ": here only llamacpp is known");
+    }
+    const Model model = load(options.model);
+    const LlamaModel llama = llama_model(model);
+    const llamacpp::Options context = llamacpp::server_context(llama.card, {});
+    const std::string words = options.prompts.empty() ? reuse_rule_words(llama, context)
+                                                      : replay_words(llama, context, {}, options.prompts);
+    session.print(heading(model, "llama.cpp v0.5.0", session) + words);
+}
+
 void run(ReuseOptions& options, Session& session) {
     options.output.begin(session);
     if (options.edge != "past" && options.edge != "full") {
         stop(Exit::usage, "--window-edge " + options.edge + ": wanted past or full");
+    }
+    if (!options.engine.empty()) {
+        return run_llamacpp(options, session);
     }
     if (const auto scenario = scenario_file(options.model.model)) {
         const ReuseScenario read = value_of(*scenario);
@@ -401,6 +421,8 @@ void add_reuse(CLI::App& app, Session& session) {
     verb->add_option("--snapshot-tokens", options->snapshot, "Tokens between kept states: a page")->type_name("N");
     verb->add_option("--unit-tokens", options->unit, "Boundaries: multiples on which all pages are whole")->type_name("N");
     verb->add_option("--window-edge", options->edge, "past: w - 1 earlier tokens (default); full: w")->type_name("EDGE");
+    verb->add_option("--engine", options->engine, "llamacpp: its server's way with whole prompts")->type_name("NAME");
+    verb->add_option("--prompts", options->prompts, "File of prompts for it, one a line: a:0-600 b:0-20 +8")->type_name("FILE");
     verb->add_flag("--explain", options->explain, "The rule in words; alone and without; every note");
     verb->add_flag("--steps", options->steps, "Every step of the repairs, not three");
     options->model.add_formats_to(*verb);

@@ -11,11 +11,12 @@
 
 namespace kvcap::inline v1::llamacpp {
 
-/// cached: prompt tokens skipped. from_checkpoint, from_ram: how. unsound: the skipped tokens are not those
-/// of the prompt (the engine's chunk reuse on state memories).
+/// cached: prompt tokens skipped; common: how many of them the slot held from the start on. from_checkpoint,
+/// from_ram: how. unsound: the skipped tokens are not those of the prompt (chunk reuse on state memories).
 struct Served {
     u32 slot = 0;
     u64 cached = 0;
+    u64 common = 0;
     u64 processed = 0;
     bool from_checkpoint = false;
     bool from_ram = false;
@@ -50,6 +51,7 @@ public:
         ++task_;
         Served served;
         Slot& slot = choose_slot(prompt, served);
+        served.common = common_prefix(slot.history, prompt);
         u64 reused = restore(slot, prompt, match(slot, prompt), served);
         if (reused == prompt.size() && reused > 0) {
             --reused;
