@@ -68,14 +68,16 @@ std::string finding_text(const report::Finding& finding, const Session& session)
     return out + (finding.change.empty() ? "" : paragraph("  -> " + finding.change) + '\n');
 }
 
+std::string plain(double value) { return value == std::floor(value) ? report::with_commas(value) : fmt::format("{:.2f}", value); }
+
 std::string prediction_text(const report::Prediction& prediction, const Session& session) {
     if (!prediction.asked) {
         return paragraph("not predicted: " + prediction.reason) + '\n';
     }
-    const std::string range = prediction.low == prediction.high ? report::with_commas(prediction.low)
-                                                                : fmt::format("{} to {}", report::with_commas(prediction.low), report::with_commas(prediction.high));
+    const std::string range = prediction.low == prediction.high ? plain(prediction.low)
+                                                                : fmt::format("{} to {}", plain(prediction.low), plain(prediction.high));
     std::string text = fmt::format("{} for {}: {} predicted, {} printed: {}", prediction.rules, prediction.model, range,
-                                   report::with_commas(prediction.printed), prediction.agrees ? "agrees" : "DISAGREES");
+                                   plain(prediction.printed), prediction.agrees ? "agrees" : "DISAGREES");
     if (prediction.agrees && prediction.last_budget > prediction.first_budget) {
         text += fmt::format(" (budgets of {} to {} bytes give it)", report::with_commas(prediction.first_budget), report::with_commas(prediction.last_budget));
     }

@@ -45,6 +45,7 @@ std::string lookup(std::string name) {
 struct Open {
     std::string version;
     u32 tp = 1;
+    std::string kv_dtype;
 };
 
 std::string release_of(std::string_view version) {
@@ -54,6 +55,12 @@ std::string release_of(std::string_view version) {
         ++end;
     }
     return std::string{version.substr(start, end - start)};
+}
+
+std::string kv_dtype(const LogStart& start) {
+    std::string name = start.facts.text("kv_dtype");
+    name = name.starts_with("torch.") ? name.substr(6) : name;
+    return name.empty() ? "auto" : name == "float8_e4m3fn" ? "fp8_e4m3" : name == "bfloat16" || name == "float16" ? "bf16" : name;
 }
 
 /// Stated ones alone; else newest rules and older ones, and the usual sizes.
@@ -74,18 +81,16 @@ std::vector<Open> readings(const LogStart& start) {
         sizes = {1};
     }
     std::vector<Open> all;
+    const std::string dtype = kv_dtype(start);
     for (const std::string& version : versions) {
         for (const u32 size : sizes) {
-            all.push_back({version, size});
+            all.push_back({version, size, dtype});
+            if (dtype == "auto" && !arguments_seen && start.engine != "llama.cpp") {
+                all.push_back({version, size, "fp8"});
+            }
         }
     }
     return all;
-}
-
-std::string kv_dtype(const LogStart& start) {
-    std::string name = start.facts.text("kv_dtype");
-    name = name.starts_with("torch.") ? name.substr(6) : name;
-    return name.empty() ? "auto" : name == "float8_e4m3fn" ? "fp8_e4m3" : name == "bfloat16" || name == "float16" ? "bf16" : name;
 }
 
 void give(EngineFlags& flags, const LogStart& start, std::string_view fact, std::string_view flag) {
@@ -161,7 +166,7 @@ public:
         : flags_{flags_of(start)}, target_{target}, face_{face} {
         question_.model = &model;
         question_.version = open.version;
-        question_.kv_cache_dtype = kv_dtype(start);
+        question_.kv_cache_dtype = open.kv_dtype;
         question_.sharding.tp = open.tp;
         report::Diagnosis on{start.facts};
         question_.sharding.pp = report::known(on["pp"]) ? static_cast<u32>(std::clamp(on["pp"], 1.0, 64.0)) : 1;
@@ -220,7 +225,7 @@ Prediction ask(const LogStart& start, const Model& model, const Target& target, 
     const double least = std::ceil(target.low), most = std::floor(target.high);
     found.low = rules.at(least);
     found.high = least == most ? found.low : rules.at(most);
-    found.rules = fmt::format("{}, TP {}", rules.rules, open.tp);
+    found.rules = fmt::format("{}, TP {}{}", rules.rules, open.tp, open.kv_dtype == "auto" ? "" : ", KV " + open.kv_dtype);
     found.asked = report::known(found.low, found.high);
     const double half = on.high(target.fact) - found.printed;
     found.agrees = found.asked && found.printed + half >= found.low && found.printed - half <= found.high;
@@ -242,25 +247,30 @@ const EngineFace* face_named(std::string_view name) {
     return nullptr;
 }
 
+/// All readings are asked: the first that agrees is told, the others are named; without one, the newest rules' answer.
 Prediction best_reading(const LogStart& start, const Model& model, const Target& target, const EngineFace& face) {
-    Prediction last;
+    Prediction first;
+    std::vector<std::string> agreeing;
     const std::vector<Open> open = readings(start);
     for (const Open& one : open) {
         try {
             Prediction found = ask(start, model, target, one, face);
+            const bool better = found.agrees ? agreeing.empty() : found.asked && !first.asked;
             if (found.agrees) {
-                found.reason = open.size() > 1 ? "one reading of what the log does not say" : "";
-                return found;
+                agreeing.push_back(found.rules);
             }
-            last = found.asked ? std::move(found) : std::move(last);
+            first = better ? std::move(found) : std::move(first);
         } catch (const Stop& refused) {
-            last.reason = refused.text;
+            first.reason = first.asked ? first.reason : refused.text;
         }
     }
-    if (last.asked && open.size() > 1) {
-        last.reason = fmt::format("none of {} readings of version and tensor parallelism gives the printed figure; they would decide", open.size());
+    if (agreeing.size() > 1) {
+        first.reason = fmt::format("{} readings give it ({}); the version, the parallel sizes or the dtype in the log would decide", agreeing.size(),
+                                   fmt::join(agreeing, "; "));
+    } else if (agreeing.empty() && first.asked && open.size() > 1) {
+        first.reason = fmt::format("nor does any other of {} readings of what the log does not say", open.size());
     }
-    return last;
+    return first;
 }
 
 }  // namespace

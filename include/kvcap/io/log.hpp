@@ -101,13 +101,21 @@ inline bool may_begin(std::string_view text, std::string_view pattern) noexcept 
     return i == pattern.size() || pattern[i] == ' ' || pattern[i] == '{';
 }
 
-/// `text` from `at` to the end of its line, and over at most eight folded lines.
+/// `text` from `at` to the end of its line, and over at most eight folded lines; at most 16 KiB.
 inline std::string_view sentence_at(std::string_view text, std::size_t at) noexcept {
+    text = text.substr(0, std::min(text.size(), at + (std::size_t{1} << 14)));
     std::size_t end = std::min(text.find('\n', at), text.size());
     for (int folded = 0; folded < 8 && end < text.size() && continues(text.substr(end + 1, 256)); ++folded) {
         end = std::min(text.find('\n', end + 1), text.size());
     }
     return text.substr(at, end - at);
+}
+
+/// Where the line of `at` begins, or 1 KiB in front of it.
+inline std::size_t line_begin(std::string_view text, std::size_t at) noexcept {
+    const std::size_t from = at - std::min<std::size_t>(at, 1024);
+    const std::size_t before = text.substr(from, at - from).rfind('\n');
+    return before == text.npos ? from : from + before + 1;
 }
 
 }  // namespace logs
@@ -191,9 +199,7 @@ private:
         if (!words) {
             return;
         }
-        const std::size_t before = at == 0 ? text.npos : text.rfind('\n', at - 1);
-        const std::size_t begin = before == text.npos ? 0 : before + 1;
-        const std::size_t from = std::max(begin, at - std::min<std::size_t>(at, 1024));
+        const std::size_t from = logs::line_begin(text, at);
         count_lines(at);
         logs::Hit hit{text.substr(from, at - from), said, line_ + 1, {}};
         hit.origin = logs::origin_of(hit.front.substr(0, 512));
@@ -209,10 +215,9 @@ private:
     /// rules of one stem apart.
     bool seen_tag(std::size_t at, u64 which) noexcept {
         const std::string_view text = held_;
-        const std::size_t line = text.rfind('\n', at == 0 ? 0 : at - 1);
-        const std::size_t begin = line == text.npos ? 0 : line + 1;
+        const std::size_t begin = logs::line_begin(text, at);
         u64 hash = 0xcbf29ce484222325u ^ which;
-        for (const std::string_view part : {text.substr(begin, std::min<std::size_t>(12, at - std::min(begin, at))), text.substr(at, std::min<std::size_t>(text.find(')', at) - at, 40))}) {
+        for (const std::string_view part : {text.substr(begin, std::min<std::size_t>(12, at - begin)), text.substr(at, std::min<std::size_t>(text.substr(at, 40).find(')'), 40))}) {
             for (const char c : part) {
                 hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
             }

@@ -32,6 +32,7 @@ inline void diagnose(Diagnosis& on) {
     budget(on);
     v0_blocks(on);
     workers(on);
+    amounts(on);
 }
 
 }  // namespace vllm_log

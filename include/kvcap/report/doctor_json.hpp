@@ -60,7 +60,7 @@ inline void put(Json& json, std::string_view key, const logs::Datum& datum) {
 
 /// Whole numbers as integers; others with as many digits as six figures need.
 inline void put_number(Json& json, std::string_view key, double value) {
-    if (value == std::floor(value) && std::abs(value) < 9e15) {
+    if (std::abs(value) < 9e15 && value == std::floor(value)) {
         json.field(key, static_cast<std::int64_t>(value));
     } else {
         json.field(key, value, std::abs(value) >= 1000 ? 3 : 6);
@@ -70,7 +70,7 @@ inline void put_number(Json& json, std::string_view key, double value) {
 inline void put_finding(Json& json, const Finding& finding) {
     json.object().field("kind", std::string_view{finding.kind}).field("seen", std::string_view{finding.seen});
     json.field("meaning", std::string_view{finding.meaning}).field("change", std::string_view{finding.change});
-    json.field("gain_bytes", static_cast<std::int64_t>(finding.gain_bytes)).object("numbers", Layout::flat);
+    json.field("gain_bytes", static_cast<std::int64_t>(std::clamp(finding.gain_bytes, 0.0, 9e15))).object("numbers", Layout::flat);
     for (const Figure& figure : finding.figures) {
         figure.words.empty() ? put_number(json, figure.name, figure.value) : static_cast<void>(json.field(figure.name, std::string_view{figure.words}));
     }

@@ -52,6 +52,7 @@ inline void one_cache(Diagnosis& on) {
             .with("per_layer", amount * mib / cells / layers);
     }
     if (known(amount)) {
+        on.add("amount", {"kv_mib"}, fmt::format("{:.2f} MiB of cache", amount), fmt::format("{:.3f} GiB", amount / 1024)).with("kv_gib", amount / 1024).with("per_sequence_mib", amount / on["n_seq_max"]);
         quantised(on, on.text("kv_type_k"), amount);
     }
     if (const double width = on["kv_lora_rank"] + on["qk_rope"]; known(width)) {
@@ -79,11 +80,12 @@ inline void one_cache(Diagnosis& on) {
 /// The full cache grows with the context, windows do not.
 inline void several_caches(Diagnosis& on) {
     const logs::Datum* caches = on.find("caches");
-    double full = 0, full_cells = 0, full_layers = 0, constant = 0, layers = 0;
+    double full = 0, full_cells = 0, full_layers = 0, constant = 0, layers = 0, sum = 0;
     for (std::size_t i = 0; caches != nullptr && i < caches->items.size(); ++i) {
         const logs::Datum& cache = caches->items[i].value;
         const double amount = field(cache, "kv_mib"), cells = field(cache, "cells");
         layers += field(cache, "kv_layers");
+        sum += known(amount) ? amount : 0;
         if (word(cache, "kind") == "window") {
             constant += amount;
             // Cells are the window and the micro-batch, padded: the micro-batch is the largest power of two in them.
@@ -101,6 +103,9 @@ inline void several_caches(Diagnosis& on) {
             full = amount, full_cells = cells, full_layers = field(cache, "kv_layers");
         }
         quantised(on, word(cache, "kv_type_k"), amount);
+    }
+    if (caches != nullptr && caches->items.size() > 1) {
+        on.add("several-caches", {}, fmt::format("{} caches print one line each", caches->items.size()), fmt::format("{:.2f} MiB in all: the lines add up, none replaces another", sum)).with("sum_mib", sum).with("sum_gib", sum / 1024);
     }
     if (full_cells > 0 && full_layers > 0) {
         on.add("slope-constant", {}, fmt::format("{:.2f} MiB grow with the context, {:.2f} MiB do not", full, constant), fmt::format("{} bytes a token; all {:.0f} layers full would take {:.0f} MiB", with_commas(full * mib / full_cells), layers, full / full_layers * layers))

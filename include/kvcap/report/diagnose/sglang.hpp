@@ -154,6 +154,17 @@ inline void uneven(Diagnosis& on) {
     }
 }
 
+/// K and V together; its GB are GiB.
+inline void amounts(Diagnosis& on) {
+    const double both = known(on["k_size_gb"]) ? on["k_size_gb"] + on["v_size_gb"] : on["kv_size_gb"];
+    if (known(both)) {
+        on.add("amounts", {"k_size_gb", "kv_size_gb"}, fmt::format("{:.2f} GB of cache a rank", both), fmt::format("GiB are meant: {:.2f} GB in powers of ten", both * gib / 1e9)).with("kv_gib", both).with("decimal_gb", both * gib / 1e9).with("all_ranks_gib", both * on["tp"]);
+    }
+    if (const double held = on["avail_before_weights_gb"] - on["available_gpu_mem_gb"]; known(held)) {
+        on.add("in-use", {"available_gpu_mem_gb"}, "free before loading less free at the end", fmt::format("{:.2f} GB are in use", held)).with("in_use_gb", held).with("graph_gb", on["graph_gb"]);
+    }
+}
+
 inline void prefix_cache(Diagnosis& on) {
     const std::string tree = on.text("tree_cache");
     if (tree == "ChunkCache" || on.facts().is("prefix_caching", false)) {
@@ -176,6 +187,7 @@ inline void diagnose(Diagnosis& on, std::optional<double> token_bytes) {
     refused(on, token_bytes);
     uneven(on);
     prefix_cache(on);
+    amounts(on);
 }
 
 }  // namespace kvcap::inline v1::report::sglang_log

@@ -129,6 +129,20 @@ inline void v0_blocks(Diagnosis& on) {
     }
 }
 
+/// Shares of the card, all ranks together, and the decimal GB that GiB are not.
+inline void amounts(Diagnosis& on) {
+    const double pool = on["available_kv_gib"], total = on["total_gib"], ranks = known(on["tp"]) ? on["tp"] * (known(on["pp"]) ? on["pp"] : 1) : std::nan("");
+    if (known(pool)) {
+        Finding& found = on.add("amounts", {"available_kv_gib"}, fmt::format("{} GiB of cache a rank", on.text("available_kv_gib")), fmt::format("{:.2f} GB in powers of ten", pool * gib / 1e9));
+        found.with("decimal_gb", pool * gib / 1e9).with("all_ranks_gib", pool * ranks).with("share_of_card", pool / total).with("weights_share", on["weights_gib"] / total);
+    }
+    const bool plain_cache = !on.has("kv_dtype") || on.text("kv_dtype") == "auto" || on.text("kv_dtype").find("16") != std::string::npos;
+    if (on.has("quantization") && plain_cache) {
+        Finding& found = on.add("weights-not-kv", {"quantization", "kv_dtype"}, on.text("quantization") + " weights", "quantised weights do not quantise the cache, unless the checkpoint carries scales for it", "--kv-cache-dtype fp8 halves a 16-bit cache");
+        found.gain_bytes = known(pool) && pool > 0 ? pool / 2 * gib : 0;
+    }
+}
+
 inline void workers(Diagnosis& on) {
     const double tp = on["tp"];
     const double weights = known(on["weights_gib"]) ? on["weights_gib"] : on["weights_gb"];
