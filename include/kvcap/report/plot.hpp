@@ -171,9 +171,9 @@ private:
             "</style>\n<rect class=\"paper\" width=\"{0}\" height=\"{1}\"/>\n"
             "<text class=\"ink\" x=\"{3}\" y=\"26\" style=\"font-size: 16px; font-weight: 600\">{2}</text>\n",
             width, height, escaped(title_), left,
-            colours({{"#ffffff", "#1c1c1c", "#5c5c5c", "#d9d9d9", "#0b62a4", "#b8460e", "#2b7a3f", "#7b3fa0", "#8a6d00",
+            colours({"#ffffff", "#1c1c1c", "#5c5c5c", "#d9d9d9", {"#0b62a4", "#b8460e", "#2b7a3f", "#7b3fa0", "#8a6d00",
                      "#a3195b", "#00707a", "#555555"}}),
-            colours({{"#16181c", "#ececec", "#a8abb2", "#3a3d44", "#6cb6ff", "#ff9d5c", "#7fd48f", "#cf9dff", "#e6c84a",
+            colours({"#16181c", "#ececec", "#a8abb2", "#3a3d44", {"#6cb6ff", "#ff9d5c", "#7fd48f", "#cf9dff", "#e6c84a",
                      "#ff8ab8", "#5cd6df", "#c0c0c0"}}));
     }
 
