@@ -65,7 +65,9 @@ TEST_CASE("hits by capacity on the public trace", "[.][trace]") {
     CHECK(pages.hits(2) == 12'030);
     CHECK(pages.hits(4'827) == 30'864);
     const auto root_first = [&](u64 blocks) {
-        return replay(trace, {.page = 1}, {}, {.all = blocks}, {TailRule::ceil, false}, TouchOrder::root_first).hit_blocks;
+        return replay(trace, {.page = 1}, {}, {.all = blocks}, {TailRule::ceil, false},
+                      TouchOrder::root_first)
+            .hit_blocks;
     };
     CHECK(root_first(2) == 1'356);
     CHECK(root_first(4'827) == 30'422);

@@ -28,8 +28,8 @@ inline constexpr SavePolicy end_only{.junction = false};
 inline constexpr SavePolicy every_block{.every = 1};
 inline constexpr SavePolicy all_window_blocks{.window_blocks = true};
 
-/// Blocks of a window group: the last `need` before a boundary must be there. Of a group with chunked attention, those of
-/// the boundary's own chunk of `period` blocks.
+/// Blocks of a window group: the last `need` before a boundary must be there. Of a group with chunked attention,
+/// those of the boundary's own chunk of `period` blocks.
 struct TailClass {
     u64 bytes = 0;
     u64 need = 0;

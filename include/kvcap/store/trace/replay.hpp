@@ -153,7 +153,8 @@ private:
                 touch(snapshot_kind_, path[depth - 1]);
             }
             for (u32 g = 0; g < sizes_.tails.size(); ++g) {
-                const bool in_tail = next_saved != off_scale && next_saved - depth < sizes_.tails[g].need_at(next_saved);
+                const bool in_tail =
+                    next_saved != off_scale && next_saved - depth < sizes_.tails[g].need_at(next_saved);
                 if (in_tail || (policy_.window_blocks && depth > points.beyond)) {
                     touch(g + 1, path[depth - 1]);
                 }
