@@ -140,6 +140,8 @@ Model load(const ModelOptions& options);
 
 /// "32k" = 32,768 (k = K = 1,024; m = M = 1,048,576). `flag` is named when the text is no number.
 u64 count_of(std::string_view text, std::string_view flag);
+/// "a,b" in its parts; an empty text is one empty part.
+std::vector<std::string> parts_of(std::string_view text);
 /// "8k,32k"
 std::vector<u64> counts_of(std::string_view text, std::string_view flag);
 /// "80GiB", "80 GB", "1024" (bytes)

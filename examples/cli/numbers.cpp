@@ -50,12 +50,20 @@ u64 count_of(std::string_view text, std::string_view flag) {
     return count;
 }
 
-std::vector<u64> counts_of(std::string_view text, std::string_view flag) {
-    std::vector<u64> counts;
+std::vector<std::string> parts_of(std::string_view text) {
+    std::vector<std::string> parts;
     for (std::size_t at = 0; at <= text.size();) {
         const std::size_t comma = std::min(text.find(',', at), text.size());
-        counts.push_back(count_of(text.substr(at, comma - at), flag));
+        parts.emplace_back(text.substr(at, comma - at));
         at = comma + 1;
+    }
+    return parts;
+}
+
+std::vector<u64> counts_of(std::string_view text, std::string_view flag) {
+    std::vector<u64> counts;
+    for (const std::string& part : parts_of(text)) {
+        counts.push_back(count_of(part, flag));
     }
     return counts;
 }

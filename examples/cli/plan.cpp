@@ -22,16 +22,6 @@ struct PlanOptions {
     Output output;
 };
 
-std::vector<std::string> words_of(const std::string& text) {
-    std::vector<std::string> words;
-    for (std::size_t at = 0; at <= text.size();) {
-        const std::size_t comma = std::min(text.find(',', at), text.size());
-        words.push_back(text.substr(at, comma - at));
-        at = comma + 1;
-    }
-    return words;
-}
-
 Goal goal_of(const std::string& name) {
     if (name == "sequences" || name == "context") {
         return name == "context" ? Goal::context : Goal::sequences;
@@ -217,7 +207,7 @@ Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
         stop(Exit::usage, "--gpus: how many there are is wanted");
     }
     search.on.formats.clear();
-    for (const std::string& dtype : words_of(options.dtypes)) {
+    for (const std::string& dtype : parts_of(options.dtypes)) {
         ModelOptions model = options.on.model;
         model.kv_cache_dtype = dtype;
         search.on.formats.push_back({dtype, load(model)});

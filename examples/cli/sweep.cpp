@@ -56,16 +56,6 @@ std::vector<u64> lengths_of(const std::string& text) {
     return points;
 }
 
-std::vector<std::string> words_of(const std::string& text) {
-    std::vector<std::string> words;
-    for (std::size_t at = 0; at <= text.size();) {
-        const std::size_t comma = std::min(text.find(',', at), text.size());
-        words.push_back(text.substr(at, comma - at));
-        at = comma + 1;
-    }
-    return words;
-}
-
 Bytes held_at(const ModelSpec& model, u64 tokens, const Sharding& split, u64 sequences, bool whole) {
     const Lengths lengths{.prompt = {tokens}};
     if (whole) {
@@ -82,7 +72,7 @@ std::vector<Line> lines_of(const SweepOptions& options, const std::vector<u64>& 
     }
     std::vector<Line> lines;
     for (const std::string& name : options.models) {
-        for (const std::string& dtype : words_of(options.dtypes)) {
+        for (const std::string& dtype : parts_of(options.dtypes)) {
             const Model model = load({.model = name, .kv_cache_dtype = dtype});
             for (const u64 tp : counts_of(options.tp, "--tp")) {
                 const Sharding split{.tp = static_cast<u32>(smaller(tp, 65536))};
