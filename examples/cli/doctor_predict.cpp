@@ -77,7 +77,7 @@ std::vector<Open> readings(const LogStart& start) {
     std::vector<u32> sizes{1, 2, 4, 8};
     if (tp != nullptr) {
         sizes = {static_cast<u32>(std::clamp<std::int64_t>(tp->integer, 1, 1024))};
-    } else if (arguments_seen) {
+    } else if (arguments_seen || start.engine == "llama.cpp") {
         sizes = {1};
     }
     std::vector<Open> all;
@@ -225,7 +225,7 @@ Prediction ask(const LogStart& start, const Model& model, const Target& target, 
     const double least = std::ceil(target.low), most = std::floor(target.high);
     found.low = rules.at(least);
     found.high = least == most ? found.low : rules.at(most);
-    found.rules = fmt::format("{}, TP {}{}", rules.rules, open.tp, open.kv_dtype == "auto" ? "" : ", KV " + open.kv_dtype);
+    found.rules = fmt::format("{}{}{}", rules.rules, start.engine == "llama.cpp" ? "" : fmt::format(", TP {}", open.tp), open.kv_dtype == "auto" ? "" : ", KV " + open.kv_dtype);
     found.asked = report::known(found.low, found.high);
     const double half = on.high(target.fact) - found.printed;
     found.agrees = found.asked && found.printed + half >= found.low && found.printed - half <= found.high;
@@ -259,7 +259,9 @@ Prediction best_reading(const LogStart& start, const Model& model, const Target&
             if (found.agrees) {
                 agreeing.push_back(found.rules);
             }
-            first = better ? std::move(found) : std::move(first);
+            if (better) {
+                first = std::move(found);
+            }
         } catch (const Stop& refused) {
             first.reason = first.asked ? first.reason : refused.text;
         }
