@@ -73,6 +73,13 @@ TEST_CASE("published totals: experts and latents", "[weights]") {
     CHECK(parameters(deepseek_v3) == 671'026'419'200);
 }
 
+TEST_CASE("published totals: states", "[weights]") {
+    CHECK(parameters(R"({"model_type": "qwen3_next", "vocab_size": 151936, "num_experts": 512, "moe_intermediate_size": 512,
+                         "shared_expert_intermediate_size": 512, "intermediate_size": 5120})") == 79'674'391'296);
+    CHECK(parameters(R"({"model_type": "mamba", "hidden_size": 768, "num_hidden_layers": 24, "vocab_size": 50280})") ==
+          129'135'360);
+}
+
 TEST_CASE("families without formulas and configs without a vocabulary are refused", "[weights]") {
     CHECK(derived_weights(R"({"model_type": "rwkv6", "hidden_size": 64, "num_hidden_layers": 1})")
               .error->trouble == Trouble::unknown);

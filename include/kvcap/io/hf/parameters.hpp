@@ -56,6 +56,9 @@ private:
         if (form.kind == Kind::index) {
             return index_keys(i, form.streams[0].width);
         }
+        if (form.retention.keep == Keep::last) {
+            return state(i, form);
+        }
         form.kind == Kind::latent ? latent(i, form) : heads(i, form);
         const u64 norm = width_ * (own_.norm_bias ? 2 : 1);
         u64 norms = own_.norms;
@@ -71,6 +74,36 @@ private:
         is_sparse(i) ? mixture(i) : dense(i);
     }
 
+    /// A state's projections, convolution and gates. Hybrid layers have norms and an MLP like the others.
+    void state(u32 i, const LayerForm& form) {
+        const Stream& matrix = form.streams[form.streams.size() - 1];
+        u64 channels = 0;
+        for (const Stream& stream : form.streams) {
+            channels += stream.role == Role::conv ? u64{stream.heads} * stream.width : 0;
+        }
+        const u64 taps = form.streams[0].rows + 1u;
+        const u64 heads = matrix.heads;
+        if (form.kind == Kind::gated_delta) {
+            const u64 values = heads * matrix.rows;
+            add(WeightPart::attention, i, width_ * (channels + values + 2 * heads) + channels * taps + 2 * heads +
+                                              values * width_);
+            add(WeightPart::whole, i, matrix.rows + 2 * width_);
+            return is_sparse(i) ? mixture(i) : dense(i);
+        }
+        if (form.kind == Kind::mamba2) {
+            const u64 inner = heads * matrix.rows;
+            add(WeightPart::attention, i, width_ * (inner + channels + heads) + channels * (taps + 1) + 3 * heads +
+                                              inner + inner * width_);
+        } else if (form.kind == Kind::mamba1) {
+            const u64 given = in_["time_step_rank"].whole();
+            const u64 rank = given == 0 ? ceil_div(width_, 16) : given;
+            const u64 inner = heads;
+            add(WeightPart::attention, i, 2 * width_ * inner + inner * (taps + 1) + inner * (rank + 2 * u64{matrix.width}) +
+                                              rank * inner + inner + inner * matrix.width + inner + inner * width_);
+        }
+        add(WeightPart::whole, i, width_);
+    }
+
     /// q, k, v and output projections, their biases, and norms of queries and keys.
     void heads(u32 i, const LayerForm& form) {
         const Stream& key = form.streams[0];
@@ -81,10 +114,10 @@ private:
         add(WeightPart::attention, i,
             query * key.width * (width_ + (qkv_bias_ ? 1 : 0)) + query * value.width * width_);
         add(WeightPart::whole, i, out_bias_ ? width_ : 0);
-        const bool head_norm = own_.qk == QkNorm::head || in_.flag("use_qk_norm", false);
+        const bool head_norm = own_.qk == QkNorm::head || (in_.type() == "glm4_moe" && in_.flag("use_qk_norm", false));
         const u64 whole = query * key.width + u64{key.heads} * key.width;
         add(WeightPart::whole, i, own_.qk == QkNorm::whole ? whole : head_norm ? 2 * u64{key.width} : 0);
-        add(WeightPart::attention, i, in_.type() == "gpt_oss" ? query : 0);
+        add(WeightPart::attention, i, in_.type() == "gpt_oss" ? query : own_.output_gate ? query * key.width * width_ : 0);
     }
 
     void latent(u32 i, const LayerForm& form) {
@@ -121,7 +154,7 @@ private:
         if (freq.is_whole() && freq.whole() > 1) {
             sparse = sparse && i % freq.whole() == 0;
         }
-        const u64 step = in_["decoder_sparse_step"].whole();
+        const u64 step = larger(in_["decoder_sparse_step"].whole(), in_["interleave_moe_layer_step"].whole());
         sparse = sparse && (step < 2 || (i + 1) % step == 0);
         in_["mlp_only_layers"].each(
             [&](u32, std::string_view, JsonValue only) { sparse = sparse && only.whole() != i; });
@@ -148,7 +181,8 @@ private:
         return in_.type() == "qwen" ? given / 2 : given;
     }
     void dense(u32 i) {
-        add(WeightPart::dense, i, feed_forward(inner_width()));
+        const JsonValue wide = in_["intermediate_size_mlp"];  // Llama 4
+        add(WeightPart::dense, i, feed_forward(wide.is_whole() ? wide.whole() : inner_width()));
         add(WeightPart::whole, i, mlp_bias_ ? width_ : 0);
     }
     void mixture(u32 i) {
@@ -160,13 +194,15 @@ private:
         const bool corrected = in_["topk_method"].text() == "noaux_tc" || in_.type() == "glm4_moe" ||
                                in_.type() == "glm4_moe_lite" || in_.type() == "glm_moe_dsa" ||
                                in_.type() == "deepseek_v3" || in_.type() == "deepseek_v32" ||
-                               in_.type() == "kimi_k2";
+                               in_.type() == "kimi_k2" || in_.type() == "minimax_m2";
         add(WeightPart::whole, i, corrected ? experts_ : 0);
         const bool shares = in_.type().substr(0, 4) != "qwen" && !own_.wide_experts;
-        const u64 shared = shares ? in_.optional_size({"n_shared_experts"}) * inner : 0;
+        const u64 shared = in_.type() == "llama4_text" ? inner
+                           : shares                    ? in_.optional_size({"n_shared_experts"}) * inner
+                                                       : 0;
         const u64 gated = in_.optional_size({"shared_expert_intermediate_size"});
         add(WeightPart::dense, i, shared != 0 ? feed_forward(shared) : gated != 0 ? feed_forward(gated) : 0);
-        add(WeightPart::whole, i, gated != 0 && in_.type() == "qwen2_moe" ? width_ : 0);
+        add(WeightPart::whole, i, gated != 0 ? width_ : 0);
     }
 
     void outside() {

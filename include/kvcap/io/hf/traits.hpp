@@ -31,6 +31,7 @@ struct Traits {
     u8 last_norms = 1;
     u8 dense_first = 0;
     bool wide_experts = false;
+    bool output_gate = false;
 };
 
 inline constexpr Traits traits[] = {
@@ -88,7 +89,11 @@ inline constexpr Traits traits[] = {
     {.type = "hunyuan_v1_dense", .qk = QkNorm::head},
     {.type = "internlm2"},
     {.type = "ministral3"},
+    {.type = "llama4_text", .wide_experts = true},
+    {.type = "mamba", .tied = true},
+    {.type = "mamba2"},
     {.type = "minicpm", .tied = true},
+    {.type = "minimax_m2", .qk = QkNorm::whole, .wide_experts = true},
     {.type = "mistral"},
     {.type = "mixtral", .wide_experts = true},
     {.type = "nemotron", .norm_bias = true, .gate = false},
@@ -113,6 +118,9 @@ inline constexpr Traits traits[] = {
     {.type = "qwen2_moe", .qkv_bias = true},
     {.type = "qwen3", .qk = QkNorm::head},
     {.type = "qwen3_moe", .qk = QkNorm::head},
+    {.type = "qwen3_5_moe_text", .qk = QkNorm::head, .output_gate = true},
+    {.type = "qwen3_5_text", .qk = QkNorm::head, .output_gate = true},
+    {.type = "qwen3_next", .qk = QkNorm::head, .output_gate = true},
     {.type = "qwen3_vl_text", .qk = QkNorm::head, .tied = true},
     {.type = "qwen3_vl_moe_text", .qk = QkNorm::head},
     {.type = "seed_oss", .qkv_bias = true},
