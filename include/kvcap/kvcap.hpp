@@ -12,4 +12,5 @@
 #include <kvcap/plan/search.hpp>
 #include <kvcap/reuse.hpp>
 #include <kvcap/roofline.hpp>
+#include <kvcap/store.hpp>
 #include <kvcap/version.hpp>
