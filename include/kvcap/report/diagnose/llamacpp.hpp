@@ -163,7 +163,8 @@ inline void devices(Diagnosis& on) {
     if (on.has("dry_pass_mib")) {
         on.add("two-passes", {"dry_pass_mib"}, "the load is printed twice", "a dry pass with zeros and the real one; zeros are no empty cache").with("first", on.text("dry_pass_mib")).with("last", amount);
     }
-    if (const auto offloaded = logs::match(on.text("offloaded"), "{n}/{n}")) {
+    const std::string printed = on.text("offloaded");
+    if (const auto offloaded = logs::match(printed, "{n}/{n}")) {
         const double on_card = static_cast<double>(logs::integer_of(offloaded->at[0]).value_or(0));
         const double all = static_cast<double>(logs::integer_of(offloaded->at[1]).value_or(0));
         on.add("offload", {"offloaded"}, fmt::format("{:.0f} of {:.0f} layers are on the card", on_card, all), on_card < all ? "the rest runs on the host, its cache too" : "all of them", on_card < all ? "-ngl" : "").with("offloaded", on_card).with("layers", all);

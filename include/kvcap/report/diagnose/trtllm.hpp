@@ -48,7 +48,8 @@ inline void rate(Diagnosis& on) {
 }
 
 inline void context_memory(Diagnosis& on) {
-    const auto parsed = logs::match(on.text("context_memory"), "{d} MiB");
+    const std::string printed = on.text("context_memory");
+    const auto parsed = logs::match(printed, "{d} MiB");
     const double amount = parsed ? logs::number(logs::words(parsed->at[0])).value_or(std::nan("")) : std::nan("");
     const double tokens = on["max_num_tokens"];
     if (known(amount, tokens) && tokens > 8192) {
