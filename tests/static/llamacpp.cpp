@@ -170,6 +170,25 @@ static_assert(engine.pools(gemma_spec, {.cp = 2}, {}).error().code == Errc::unsu
 constexpr Bytes small[]{1_GiB};
 static_assert(engine.pools(gemma_spec, {}, {small, 1}).error().code == Errc::does_not_fit);
 
+// What one sequence can skip: everything up to the first missing token, but no further than a window still reaches, and
+// for states only where a snapshot is.
+constexpr auto near_spec = compose(repeat(1, Windowed{Gqa{2, 32}, 32_tok}), repeat(1, Gqa{2, 32})).value();
+constexpr auto state_spec = compose(repeat(1, Mamba1{.inner = 64, .state_dim = 16})).value();
+constexpr kvcap::llamacpp::Engine tiny{.options = {.n_ctx = 256}};
+constexpr u64 first_100[]{~u64{0}, (u64{1} << 36) - 1};
+constexpr u64 from_40_to_100[]{~u64{0} << 40, (u64{1} << 36) - 1};
+constexpr u64 snapshot_at_84[]{0, u64{1} << 19};
+constexpr u64 skipped(const ModelSpec& model, Held full, Held second, u64 limit) {
+    const Held held[]{full, second};
+    return tiny.hits(tiny.pools(model, {}, {}).value(), held, {.limit = limit}).value().tokens;
+}
+static_assert(skipped(near_spec, {first_100, 128}, {from_40_to_100, 128}, 99) == 99);
+static_assert(skipped(near_spec, {first_100, 128}, {from_40_to_100, 128}, 110) == 100);
+static_assert(skipped(near_spec, {first_100, 128}, {from_40_to_100, 128}, 72) == 0);
+static_assert(skipped(near_spec, {first_100, 128}, {first_100, 128}, 32) == 0);  // not more than the window
+static_assert(skipped(state_spec, {snapshot_at_84, 128}, {}, 99) == 84);
+static_assert(skipped(state_spec, {snapshot_at_84, 128}, {}, 83) == 0);
+
 // The server: four unified slots, the model's context times four, and a line between two projections.
 static_assert(server_context(llama, {}).n_ctx == 131'072 && server_context(llama, {}).kv_unified);
 static_assert(server_context(llama, {.fit = false}).n_ctx == 0);
