@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// `kvcap reuse` as a script sees it.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+struct Ran {
+    int code = -1;
+    std::string out;
+    std::string err;
+};
+
+std::string text_of(const fs::path& path) {
+    std::ifstream file{path, std::ios::binary};
+    return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+/// Runs `kvcap reuse arguments`; SCENARIO in them is a file with that text.
+Ran reuse(std::string arguments, const std::string& scenario = {}) {
+    const fs::path stem = fs::temp_directory_path() / ("kvcap-reuse-" + std::to_string(::getpid()));
+    const std::string file = stem.string() + ".json";
+    std::ofstream{file, std::ios::binary} << scenario;
+    if (const auto at = arguments.find("SCENARIO"); at != std::string::npos) {
+        arguments.replace(at, 8, file);
+    }
+    const std::string out = stem.string() + ".out";
+    const std::string err = stem.string() + ".err";
+    const std::string command = std::string{"'"} + std::getenv("KVCAP_CLI") + "' reuse " + arguments + " >" + out + " 2>" + err;
+    const int status = std::system(command.c_str());
+    const Ran ran{WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(out), text_of(err)};
+    for (const std::string& name : {file, out, err}) {
+        fs::remove(name);
+    }
+    return ran;
+}
+
+bool built() {
+    if (std::getenv("KVCAP_CLI") == nullptr) {
+        WARN("KVCAP_CLI is not set: the program is not built here");
+        return false;
+    }
+    return true;
+}
+
+const std::string hybrid = R"({"prompt_tokens": 2000, "groups": [
+    {"name": "full", "needs": "everything", "bytes_per_page": 65536, "held": [[0, 110]]},
+    {"name": "window", "needs": "window", "window_tokens": 512, "bytes_per_page": 32768, "held": [[32, 90], [95, 125]]},
+    {"name": "state", "needs": "snapshot", "page_tokens": 256, "bytes_per_page": 2000000, "held": [1, 3, 6]},
+    {"name": "upper half", "shared_with": "full"}]})";
+
+TEST_CASE("reuse: a scenario on the screen", "[cli]") {
+    if (!built()) {
+        return;
+    }
+    const Ran ran = reuse("SCENARIO", hybrid);
+    REQUIRE(ran.code == 0);
+    REQUIRE(ran.err.empty());
+    REQUIRE(ran.out.find("1,024 of 2,000 prompt tokens can be skipped.") != std::string::npos);
+    REQUIRE(ran.out.find("what full needs") != std::string::npos);
+    REQUIRE(ran.out.find("^ 1,024") != std::string::npos);
+    REQUIRE(ran.out.find("cheapest") != std::string::npos);
+}
+
+TEST_CASE("reuse: a scenario as JSON", "[cli]") {
+    if (!built()) {
+        return;
+    }
+    const Ran ran = reuse("SCENARIO --json", hybrid);
+    REQUIRE(ran.code == 0);
+    const json answer = json::parse(ran.out);
+    REQUIRE(answer["schema"] == "kvcap.reuse/1");
+    REQUIRE(answer["reusable_tokens"] == 1024);
+    REQUIRE(answer["limit_tokens"] == 1999);
+    REQUIRE(answer["unit_tokens"] == 256);
+    REQUIRE(answer["limiting"] == json{"state"});
+    REQUIRE(answer["reason"] == json{{"why", "no_snapshot"}, {"refused_tokens", 1280}, {"group", "state"}, {"page", 4}});
+    REQUIRE(answer["groups"].size() == 3);
+    REQUIRE(answer["groups"][1]["needed_range"] == json{32, 64});
+    REQUIRE(answer["groups"][0]["alone_tokens"] == 1536);
+    REQUIRE(answer["groups"][0]["without_tokens"] == 1024);
+    const json& steps = answer["repair"]["steps"];
+    REQUIRE(steps.size() == 1);
+    REQUIRE(steps[0] == json{{"tokens", 1792}, {"gained_tokens", 768}, {"bytes", 5 * 32768 + 2 * 65536}});
+    std::ifstream schema_file{KVCAP_SOURCE_DIR "/docs/reference/schemas/reuse.schema.json"};
+    const json schema = json::parse(schema_file);
+    for (const auto& [key, value] : answer.items()) {
+        REQUIRE(schema["properties"].contains(key));
+    }
+    for (const json& key : schema["required"]) {
+        REQUIRE(answer.contains(key.get<std::string>()));
+    }
+}
+
+TEST_CASE("reuse: a model's rule, and a question about it", "[cli]") {
+    if (!built()) {
+        return;
+    }
+    const std::string model = "'8*gqa(8,128) + 40*window(1024, gqa(8,128))'";
+    const Ran rule = reuse(model + " --explain");
+    REQUIRE(rule.code == 0);
+    REQUIRE(rule.out.find("[p - 1,023, p)") != std::string::npos);
+    REQUIRE(rule.out.find("Smallest reusable prefix: 16 tokens") != std::string::npos);
+    const json rules = json::parse(reuse(model + " --explain --json").out);
+    REQUIRE(rules["groups"][1]["reach_tokens"] == 1023);
+    REQUIRE(rules["groups"][1]["bytes_per_page"] == 16 * 40 * 4096);
+    const json asked = json::parse(reuse(model + " --prompt 4k --held 1=all --held 2=100-250 --json").out);
+    REQUIRE(asked["reusable_tokens"] == 4016);
+    REQUIRE(asked["reason"]["why"] == "broken_window");
+}
+
+TEST_CASE("reuse: what is refused", "[cli]") {
+    if (!built()) {
+        return;
+    }
+    const auto refused = [](const Ran& ran, int code, const std::string& words) {
+        INFO(ran.err);
+        REQUIRE(ran.code == code);
+        REQUIRE(ran.out.empty());
+        REQUIRE(ran.err.find(words) != std::string::npos);
+    };
+    refused(reuse("SCENARIO", R"({"prompt_tokens": 5, "groups": [{"needs": "windwo", "held": []}]})"), 3, "did you mean window?");
+    refused(reuse("'8*gqa(8,128)'"), 2, "--explain");
+    refused(reuse("'8*gqa(8,128)' --prompt 64 --held 2=all"), 2, "--held 2=all");
+    refused(reuse("'8*gqa(8,128)' --prompt 64 --held 1=0-4"), 2, "0 to 3");
+    refused(reuse("'8*gqa(8,128)' --prompt 64 --window-edge w"), 2, "past or full");
+    refused(reuse("no-such-model --explain"), 3, "no-such-model");
+}
+
+}  // namespace
