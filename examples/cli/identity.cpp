@@ -371,7 +371,7 @@ void print_identity(const IdentityOptions& options, const OwnedIdentity& id, Ses
     session.exit = refusal ? Exit::usage : Exit::ok;
     if (options.output.json) {
         report::Json json;
-        json.object().field("schema", "kvcap.identity/1").field("complete", !refusal);
+        json.object().field("schema", "kvcap.identity.answer/1").field("complete", !refusal);
         if (!refusal) {
             json.field("encoding_bytes", bytes.size()).field("encoding_hex", hex(bytes)).field("sha256", hex(digest));
         }

@@ -53,6 +53,32 @@ bool built() {
     return true;
 }
 
+/// The first place where `value` has a key that the schema does not know, or lacks one that it requires; else empty.
+std::string unknown(const json& value, const json& schema, const std::string& at = "") {
+    std::string wrong;
+    for (const json& key : schema.value("required", json::array())) {
+        wrong = wrong.empty() && !value.contains(key) ? at + ": without " + key.dump() : wrong;
+    }
+    if (value.is_object()) {
+        for (const auto& [key, part] : value.items()) {
+            const bool known = schema.contains("properties") && schema["properties"].contains(key);
+            wrong = !wrong.empty() ? wrong
+                    : known        ? unknown(part, schema["properties"][key], at + '/' + key)
+                                   : at + '/' + key;
+        }
+    } else if (value.is_array() && schema.contains("items")) {
+        for (const json& part : value) {
+            wrong = wrong.empty() ? unknown(part, schema["items"], at + "/-") : wrong;
+        }
+    }
+    return wrong;
+}
+
+json schema(const std::string& name) {
+    return json::parse(
+        text_of(fs::path{KVCAP_SOURCE_DIR} / "docs" / "reference" / "schemas" / (name + ".schema.json")));
+}
+
 /// Two conversations over one shared block of 512 tokens; the first is continued once.
 const std::string trace =
     "{\"timestamp\": 0, \"input_length\": 1100, \"output_length\": 1, \"hash_ids\": [0, 1, 2]}\n"
@@ -87,6 +113,8 @@ TEST_CASE("simulate answers with exact curves, tiers and a picture") {
     REQUIRE(ran.code == 0);
     const json got = json::parse(ran.out);
     CHECK(got["schema"] == "kvcap.simulate/1");
+    CHECK(unknown(got, schema("simulate")) == "");
+    CHECK(unknown(json{{"schema", 1}}, schema("simulate")) != "");
     CHECK(got["trace"]["prompt_tokens"] == 3800);
     CHECK(got["trace"]["distinct_blocks"] == 7);
     // One block takes 512 x 2 x 128 x 2 bytes. The second request hits the root, the third the root and block 1.
@@ -142,6 +170,7 @@ TEST_CASE("identity: digest, difference, key, and what is left out") {
     }
     const Folder folder;
     const std::string a = folder.file("a.json", identity);
+    CHECK(unknown(json::parse(identity), schema("identity")) == "");
     std::string other = identity;
     other.replace(other.find("fp8_e4m3"), 8, "fp8_e5m2");
     const std::string b = folder.file("b.json", other);
