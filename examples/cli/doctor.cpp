@@ -50,11 +50,30 @@ std::string heading(const report::Doctored& one, const Session& session) {
 /// The figures that are always worth a line, as printed, with the line they came from.
 std::string figures(const logs::Facts& facts) {
     std::string out;
-    for (const char* key : {"tp", "pp", "dp", "kv_dtype", "max_model_len", "weights_gib", "weights_gb", "available_kv_gib", "needed_kv_gib",
-                            "capacity_tokens", "concurrency", "gpu_blocks", "block_size", "state_slots", "cells", "kv_mib", "rs_mib",
-                            "compute_mib", "kv_gib", "error_category"}) {
+    for (const char* key : {"tp",
+                            "pp",
+                            "dp",
+                            "kv_dtype",
+                            "max_model_len",
+                            "weights_gib",
+                            "weights_gb",
+                            "available_kv_gib",
+                            "needed_kv_gib",
+                            "capacity_tokens",
+                            "concurrency",
+                            "gpu_blocks",
+                            "block_size",
+                            "state_slots",
+                            "cells",
+                            "kv_mib",
+                            "rs_mib",
+                            "compute_mib",
+                            "kv_gib",
+                            "error_category"}) {
         if (const logs::Datum* datum = facts.find(key)) {
-            const std::string value = datum->kind == logs::Datum::Kind::integer ? report::with_commas(static_cast<double>(datum->integer)) : datum->words;
+            const std::string value = datum->kind == logs::Datum::Kind::integer
+                                          ? report::with_commas(static_cast<double>(datum->integer))
+                                          : datum->words;
             out += fmt::format("  {:<18} {}{}\n", key, value, datum->line == 0 ? "" : lines_words({datum->line}));
         }
     }
@@ -62,24 +81,29 @@ std::string figures(const logs::Facts& facts) {
 }
 
 std::string finding_text(const report::Finding& finding, const Session& session) {
-    const std::string gain = finding.gain_bytes > 0 ? fmt::format("  (+{:.2f} GiB)", finding.gain_bytes / report::gib) : "";
+    const std::string gain =
+        finding.gain_bytes > 0 ? fmt::format("  (+{:.2f} GiB)", finding.gain_bytes / report::gib) : "";
     std::string out = session.bold(finding.kind) + gain + '\n';
     out += paragraph(fmt::format("  {}: {}.{}", finding.seen, finding.meaning, lines_words(finding.lines))) + '\n';
     return out + (finding.change.empty() ? "" : paragraph("  -> " + finding.change) + '\n');
 }
 
-std::string plain(double value) { return value == std::floor(value) ? report::with_commas(value) : fmt::format("{:.2f}", value); }
+std::string plain(double value) {
+    return value == std::floor(value) ? report::with_commas(value) : fmt::format("{:.2f}", value);
+}
 
 std::string prediction_text(const report::Prediction& prediction, const Session& session) {
     if (!prediction.asked) {
         return paragraph("not predicted: " + prediction.reason) + '\n';
     }
-    const std::string range = prediction.low == prediction.high ? plain(prediction.low)
-                                                                : fmt::format("{} to {}", plain(prediction.low), plain(prediction.high));
-    std::string text = fmt::format("{} for {}: {} predicted, {} printed: {}", prediction.rules, prediction.model, range,
-                                   plain(prediction.printed), prediction.agrees ? "agrees" : "DISAGREES");
+    const std::string range = prediction.low == prediction.high
+                                  ? plain(prediction.low)
+                                  : fmt::format("{} to {}", plain(prediction.low), plain(prediction.high));
+    std::string text = fmt::format("{} for {}: {} predicted, {} printed: {}", prediction.rules, prediction.model,
+                                   range, plain(prediction.printed), prediction.agrees ? "agrees" : "DISAGREES");
     if (prediction.agrees && prediction.last_budget > prediction.first_budget) {
-        text += fmt::format(" (budgets of {} to {} bytes give it)", report::with_commas(prediction.first_budget), report::with_commas(prediction.last_budget));
+        text += fmt::format(" (budgets of {} to {} bytes give it)", report::with_commas(prediction.first_budget),
+                            report::with_commas(prediction.last_budget));
     }
     text += prediction.reason.empty() ? "" : "; " + prediction.reason;
     return prediction.agrees ? paragraph(text) + '\n' : session.warning(paragraph(text)) + '\n';
@@ -89,7 +113,10 @@ std::string screen(const report::Doctored& one, u64 most, const Session& session
     std::string out = heading(one, session) + figures(one.start.facts) + '\n';
     for (const report::Check& check : one.checks) {
         if (!check.agrees()) {
-            out += session.warning(paragraph(fmt::format("DISAGREES: {}: {:.6g} printed, {:.6g} to {:.6g} expected{}", check.what, check.printed, check.low, check.high, lines_words(check.lines)))) + '\n';
+            out += session.warning(
+                       paragraph(fmt::format("DISAGREES: {}: {:.6g} printed, {:.6g} to {:.6g} expected{}", check.what,
+                                             check.printed, check.low, check.high, lines_words(check.lines)))) +
+                   '\n';
         }
     }
     out += prediction_text(one.prediction, session) + '\n';
@@ -106,8 +133,11 @@ void run(const DoctorOptions& options, Session& session) {
     options.output.begin(session);
     LogReading reading = read(options.log);
     if (reading.starts.empty()) {
-        stop(Exit::bad_input, fmt::format("{}: no line of an engine's start in {} lines; wanted a log of vLLM, SGLang, llama.cpp, ollama or "
-                                          "TensorRT-LLM, or its /metrics", options.log, report::with_commas(static_cast<double>(reading.lines))));
+        stop(Exit::bad_input,
+             fmt::format(
+                 "{}: no line of an engine's start in {} lines; wanted a log of vLLM, SGLang, llama.cpp, ollama or "
+                 "TensorRT-LLM, or its /metrics",
+                 options.log, report::with_commas(static_cast<double>(reading.lines))));
     }
     std::vector<report::Doctored> all;
     for (LogStart& start : reading.starts) {
@@ -129,13 +159,18 @@ void run(const DoctorOptions& options, Session& session) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Session& session) {
-    CLI::App* verb = app.add_subcommand("doctor", "What an engine's start-up log says, means, and whether it agrees with the rules");
+    CLI::App* verb = app.add_subcommand(
+        "doctor", "What an engine's start-up log says, means, and whether it agrees with the rules");
     const auto options = std::make_shared<DoctorOptions>();
     verb->add_option("LOG", options->log, "A log file, or - for standard input")->type_name("");
     verb->add_option("-m,--model", options->model, "The model, where the log does not name it")->type_name("MODEL");
-    verb->add_option("--findings", options->findings, "How many findings to show")->capture_default_str()->type_name("N");
+    verb->add_option("--findings", options->findings, "How many findings to show")
+        ->capture_default_str()
+        ->type_name("N");
     options->output.add_to(*verb, false);
-    verb->footer("Example:\n  docker logs vllm 2>&1 | kvcap doctor -\n\nExit code 0 when printed and predicted agree, 1 when not.");
+    verb->footer(
+        "Example:\n  docker logs vllm 2>&1 | kvcap doctor -\n\nExit code 0 when printed and predicted agree, 1 when "
+        "not.");
     verb->callback([options, &session] { run(*options, session); });
 }
 

@@ -20,10 +20,13 @@ constexpr u64 boundless = u64{1} << 50;
 
 /// Words that name how weights are stored, not which model it is.
 bool weight_word(std::string word) {
-    std::transform(word.begin(), word.end(), word.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    constexpr std::string_view known[] = {"fp8", "awq", "gptq", "int4", "int8", "4bit", "8bit", "autoround", "bf16", "fp16", "nvfp4",
-                                          "mxfp4", "w8a8", "w4a16", "gguf", "ud", "k", "xl", "m", "s", "dynamic", "quantized"};
-    const bool quant = word.size() >= 2 && (word[0] == 'q' || word.starts_with("iq")) && word.find_first_of("0123456789") != word.npos;
+    std::transform(word.begin(), word.end(), word.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    constexpr std::string_view known[] = {
+        "fp8",   "awq",  "gptq",  "int4", "int8", "4bit", "8bit", "autoround", "bf16", "fp16",    "nvfp4",
+        "mxfp4", "w8a8", "w4a16", "gguf", "ud",   "k",    "xl",   "m",         "s",    "dynamic", "quantized"};
+    const bool quant = word.size() >= 2 && (word[0] == 'q' || word.starts_with("iq")) &&
+                       word.find_first_of("0123456789") != word.npos;
     return quant || std::find(std::begin(known), std::end(known), word) != std::end(known);
 }
 
@@ -60,7 +63,10 @@ std::string release_of(std::string_view version) {
 std::string kv_dtype(const LogStart& start) {
     std::string name = start.facts.text("kv_dtype");
     name = name.starts_with("torch.") ? name.substr(6) : name;
-    return name.empty() ? "auto" : name == "float8_e4m3fn" ? "fp8_e4m3" : name == "bfloat16" || name == "float16" ? "bf16" : name;
+    return name.empty()                              ? "auto"
+           : name == "float8_e4m3fn"                 ? "fp8_e4m3"
+           : name == "bfloat16" || name == "float16" ? "bf16"
+                                                     : name;
 }
 
 /// Stated ones alone; else newest rules and older ones, and the usual sizes.
@@ -73,7 +79,8 @@ std::vector<Open> readings(const LogStart& start) {
     } else if (start.engine != "vllm") {
         versions = {""};
     }
-    const bool arguments_seen = start.facts.has("gpu_memory_utilization") && start.facts.has("model") && start.engine == "vllm";
+    const bool arguments_seen =
+        start.facts.has("gpu_memory_utilization") && start.facts.has("model") && start.engine == "vllm";
     std::vector<u32> sizes{1, 2, 4, 8};
     if (tp != nullptr) {
         sizes = {static_cast<u32>(std::clamp<std::int64_t>(tp->integer, 1, 1024))};
@@ -95,7 +102,8 @@ std::vector<Open> readings(const LogStart& start) {
 
 void give(EngineFlags& flags, const LogStart& start, std::string_view fact, std::string_view flag) {
     if (const logs::Datum* datum = start.facts.find(fact)) {
-        flags[std::string{flag}] = datum->kind == logs::Datum::Kind::integer ? std::to_string(datum->integer) : datum->words;
+        flags[std::string{flag}] =
+            datum->kind == logs::Datum::Kind::integer ? std::to_string(datum->integer) : datum->words;
     }
 }
 
@@ -145,7 +153,8 @@ Target target_of(const LogStart& start) {
         return Target{std::move(fact), std::move(face), on.low(amount) * gib, on.high(amount) * gib};
     };
     if (start.engine == "vllm" && on["available_kv_gib"] > 0) {
-        return between("available_kv_gib", on.has("capacity_tokens") ? "capacity_tokens" : "estimated_max_len", "vllm");
+        return between("available_kv_gib", on.has("capacity_tokens") ? "capacity_tokens" : "estimated_max_len",
+                       "vllm");
     }
     if (start.engine == "tensorrt-llm" && on["kv_gib"] > 0) {
         return between("kv_gib", "capacity_tokens", "trtllm");
@@ -217,7 +226,8 @@ double first_budget(F&& f, double low, double high, double count) {
     return high;
 }
 
-Prediction ask(const LogStart& start, const Model& model, const Target& target, const Open& open, const EngineFace& face) {
+Prediction ask(const LogStart& start, const Model& model, const Target& target, const Open& open,
+               const EngineFace& face) {
     Prediction found;
     report::Diagnosis on{start.facts};
     found.printed = on[target.fact];
@@ -225,14 +235,17 @@ Prediction ask(const LogStart& start, const Model& model, const Target& target, 
     const double least = std::ceil(target.low), most = std::floor(target.high);
     found.low = rules.at(least);
     found.high = least == most ? found.low : rules.at(most);
-    found.rules = fmt::format("{}{}{}", rules.rules, start.engine == "llama.cpp" ? "" : fmt::format(", TP {}", open.tp), open.kv_dtype == "auto" ? "" : ", KV " + open.kv_dtype);
+    found.rules =
+        fmt::format("{}{}{}", rules.rules, start.engine == "llama.cpp" ? "" : fmt::format(", TP {}", open.tp),
+                    open.kv_dtype == "auto" ? "" : ", KV " + open.kv_dtype);
     found.asked = report::known(found.low, found.high);
     const double half = on.high(target.fact) - found.printed;
     found.agrees = found.asked && found.printed + half >= found.low && found.printed - half <= found.high;
     if (found.agrees && least < most) {
         const auto tokens = [&](double budget) { return rules.at(budget); };
         found.first_budget = first_budget(tokens, least, most, found.printed);
-        found.last_budget = found.high > found.printed ? first_budget(tokens, found.first_budget, most, found.printed + 1) - 1 : most;
+        found.last_budget =
+            found.high > found.printed ? first_budget(tokens, found.first_budget, most, found.printed + 1) - 1 : most;
         found.agrees = rules.at(found.first_budget) == found.printed;
     }
     return found;
@@ -247,7 +260,8 @@ const EngineFace* face_named(std::string_view name) {
     return nullptr;
 }
 
-/// All readings are asked: the first that agrees is told, the others are named; without one, the newest rules' answer.
+/// All readings are asked: the first that agrees is told, the others are named; without one, the newest rules'
+/// answer.
 Prediction best_reading(const LogStart& start, const Model& model, const Target& target, const EngineFace& face) {
     Prediction first;
     std::vector<std::string> agreeing;
@@ -267,8 +281,9 @@ Prediction best_reading(const LogStart& start, const Model& model, const Target&
         }
     }
     if (agreeing.size() > 1) {
-        first.reason = fmt::format("{} readings give it ({}); the version, the parallel sizes or the dtype in the log would decide", agreeing.size(),
-                                   fmt::join(agreeing, "; "));
+        first.reason = fmt::format(
+            "{} readings give it ({}); the version, the parallel sizes or the dtype in the log would decide",
+            agreeing.size(), fmt::join(agreeing, "; "));
     } else if (agreeing.empty() && first.asked && open.size() > 1) {
         first.reason = fmt::format("nor does any other of {} readings of what the log does not say", open.size());
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What do the engine's rules say for the start that a log describes? The rules are asked with every budget that the printed
-// amount stands for; their lines are read by the same reader as the log.
+// What do the engine's rules say for the start that a log describes? The rules are asked with every budget that the
+// printed amount stands for; their lines are read by the same reader as the log.
 #pragma once
 
 #include "engines.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Any text as a log: never a crash, and nothing that doctor would print holds a control character. A log read in pieces is
-// the log read at once.
+// Any text as a log: never a crash, and nothing that doctor would print holds a control character. A log read in
+// pieces is the log read at once.
 #include <kvcap/io/log.hpp>
 #include <kvcap/report/doctor_json.hpp>
 

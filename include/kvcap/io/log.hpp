@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What does a start-up log say? The engines found in it, each with its facts and the lines they came from. Text is fed in
-// pieces of any size; memory does not grow with it. Nothing in a log is executed or fetched; control characters are not kept.
+// What does a start-up log say? The engines found in it, each with its facts and the lines they came from. Text is
+// fed in pieces of any size; memory does not grow with it. Nothing in a log is executed or fetched; control
+// characters are not kept.
 #pragma once
 
-#include <kvcap/io/log/hits.hpp>
-#include <kvcap/io/log/llamacpp_settle.hpp>
-#include <kvcap/io/log/ollama.hpp>
-#include <kvcap/io/log/sglang.hpp>
-#include <kvcap/io/log/trtllm.hpp>
-#include <kvcap/io/log/vllm_rules.hpp>
+#include <kvcap/io/log/sentences.hpp>
 
 #include <istream>
 #include <utility>
@@ -27,98 +23,6 @@ struct LogReading {
     u64 lines = 0;
     u64 bytes = 0;
 };
-
-namespace logs {
-
-struct Sentence {
-    Family family;
-    const Rule* rule;
-};
-
-template <std::size_t N>
-void add_rules(std::vector<Sentence>& all, Family family, const Rule (&rules)[N]) {
-    for (const Rule& rule : rules) {
-        all.push_back({family, &rule});
-    }
-}
-
-inline const std::vector<Sentence>& sentences() {
-    static const std::vector<Sentence> all = [] {
-        std::vector<Sentence> list;
-        add_rules(list, Family::vllm, vllm::rules);
-        add_rules(list, Family::sglang, sglang::rules);
-        add_rules(list, Family::llamacpp, llamacpp::rules);
-        add_rules(list, Family::llamacpp, ollama::rules);
-        add_rules(list, Family::trtllm, trtllm::rules);
-        return list;
-    }();
-    return all;
-}
-
-inline const Stems& stems() {
-    static const Stems all = [] {
-        std::vector<std::string_view> stems;
-        for (const Sentence& sentence : sentences()) {
-            stems.push_back(sentence.rule->pattern.substr(0, Stems::length));
-        }
-        return Stems{stems};
-    }();
-    return all;
-}
-
-inline void settle(Start& start) {
-    switch (start.family) {
-        case Family::vllm: return vllm::settle(start);
-        case Family::sglang: return sglang::settle(start);
-        case Family::llamacpp: return llamacpp::settle(start);
-        case Family::trtllm: return trtllm::settle(start);
-    }
-}
-
-inline std::string engine_of(const Start& start) {
-    switch (start.family) {
-        case Family::vllm: return "vllm";
-        case Family::sglang: return "sglang";
-        case Family::llamacpp: return start.facts.has("ollama_words") ? "ollama" : "llama.cpp";
-        case Family::trtllm: return "tensorrt-llm";
-    }
-    return {};
-}
-
-/// A line that goes on with what the line before began: indented, and no engine's own prefix in it.
-inline bool continues(std::string_view line) noexcept {
-    const std::size_t text = line.find_first_not_of(" \t");
-    const std::string_view rest = text == line.npos ? std::string_view{} : line.substr(text, 40);
-    return text >= 2 && !rest.empty() && rest[0] != '[' && rest[0] != '\n' && !(rest[0] == '(' && rest.find("pid=") != rest.npos);
-}
-
-/// Equal up to the pattern's first blank or hole behind the stem: most sentences that share a stem end here.
-inline bool may_begin(std::string_view text, std::string_view pattern) noexcept {
-    std::size_t i = Stems::length;
-    while (i < pattern.size() && i < text.size() && pattern[i] != ' ' && pattern[i] != '{' && pattern[i] == text[i]) {
-        ++i;
-    }
-    return i == pattern.size() || pattern[i] == ' ' || pattern[i] == '{';
-}
-
-/// `text` from `at` to the end of its line, and over at most eight folded lines; at most 16 KiB.
-inline std::string_view sentence_at(std::string_view text, std::size_t at) noexcept {
-    text = text.substr(0, std::min(text.size(), at + (std::size_t{1} << 14)));
-    std::size_t end = std::min(text.find('\n', at), text.size());
-    for (int folded = 0; folded < 8 && end < text.size() && continues(text.substr(end + 1, 256)); ++folded) {
-        end = std::min(text.find('\n', end + 1), text.size());
-    }
-    return text.substr(at, end - at);
-}
-
-/// Where the line of `at` begins, or 1 KiB in front of it.
-inline std::size_t line_begin(std::string_view text, std::size_t at) noexcept {
-    const std::size_t from = at - std::min<std::size_t>(at, 1024);
-    const std::size_t before = text.substr(from, at - from).rfind('\n');
-    return before == text.npos ? from : from + before + 1;
-}
-
-}  // namespace logs
 
 /// Feed pieces in order, then take the reading.
 class LogReader {
@@ -157,7 +61,8 @@ private:
 
     /// Lines that begin in front of `limit` are read now, the rest with the next block.
     std::size_t limit(bool last) const noexcept {
-        const std::size_t end = last || held_.size() <= overlap ? held_.size() : held_.rfind('\n', held_.size() - overlap);
+        const std::size_t end =
+            last || held_.size() <= overlap ? held_.size() : held_.rfind('\n', held_.size() - overlap);
         return end == held_.npos ? held_.size() : std::min(end + 1, held_.size());
     }
 
@@ -191,7 +96,8 @@ private:
 
     void read(std::size_t at, const logs::Sentence& sentence) {
         const std::string_view text = held_;
-        if (!logs::may_begin(text.substr(at), sentence.rule->pattern) || (sentence.rule->keep == logs::Keep::tag && seen_tag(at, sentence.rule->pattern.size()))) {
+        if (!logs::may_begin(text.substr(at), sentence.rule->pattern) ||
+            (sentence.rule->keep == logs::Keep::tag && seen_tag(at, sentence.rule->pattern.size()))) {
             return;
         }
         const std::string_view said = logs::sentence_at(text, at);
@@ -211,13 +117,15 @@ private:
         }
     }
 
-    /// The same tag behind the same first bytes of a line, since the last new start: a hash in a small table. which: tells
-    /// rules of one stem apart.
+    /// The same tag behind the same first bytes of a line, since the last new start: a hash in a small table.
+    /// which: tells rules of one stem apart.
     bool seen_tag(std::size_t at, u64 which) noexcept {
         const std::string_view text = held_;
         const std::size_t begin = logs::line_begin(text, at);
         u64 hash = 0xcbf29ce484222325u ^ which;
-        for (const std::string_view part : {text.substr(begin, std::min<std::size_t>(12, at - begin)), text.substr(at, std::min<std::size_t>(text.substr(at, 40).find(')'), 40))}) {
+        for (const std::string_view part :
+             {text.substr(begin, std::min<std::size_t>(12, at - begin)),
+              text.substr(at, std::min<std::size_t>(text.substr(at, 40).find(')'), 40))}) {
             for (const char c : part) {
                 hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
             }

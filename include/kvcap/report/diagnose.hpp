@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What happened in this start? Findings from a log's facts alone, ranked by the memory they would give back. Nothing is
-// computed that the facts do not hold; readings that the log cannot decide between are all given.
+// What happened in this start? Findings from a log's facts alone, ranked by the memory they would give back.
+// Nothing is computed that the facts do not hold; readings that the log cannot decide between are all given.
 #pragma once
 
-#include <kvcap/report/diagnose/llamacpp.hpp>
+#include <kvcap/report/diagnose/ollama.hpp>
 #include <kvcap/report/diagnose/sglang.hpp>
 #include <kvcap/report/diagnose/trtllm.hpp>
 #include <kvcap/report/diagnose/vllm.hpp>
@@ -40,9 +40,10 @@ inline void diagnose(Diagnosis& on) {
 /// Said of a failure, whatever the engine.
 inline void failure(Diagnosis& on) {
     const std::string category = on.text("error_category");
-    const char* meaning = category == "unknown"          ? "the cause is not in these lines: find the exception's own text above or below"
-                          : category == "failed_after_kv" ? "the pool was made; the failure came later and is no question of its size"
-                                                          : nullptr;
+    const char* meaning =
+        category == "unknown" ? "the cause is not in these lines: find the exception's own text above or below"
+        : category == "failed_after_kv" ? "the pool was made; the failure came later and is no question of its size"
+                                        : nullptr;
     if (meaning != nullptr) {
         on.add("not-kv", {"error_category"}, "the start failed", meaning);
     }
@@ -50,12 +51,16 @@ inline void failure(Diagnosis& on) {
 
 /// The largest gain first; equal ones in the order in which they were found.
 inline std::vector<Finding> by_gain(std::vector<Finding> findings) {
+    for (Finding& finding : findings) {
+        finding.gain_bytes = std::isfinite(finding.gain_bytes) ? std::max(finding.gain_bytes, 0.0) : 0;
+    }
     std::vector<std::size_t> order(findings.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
         order[i] = i;
     }
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return findings[a].gain_bytes != findings[b].gain_bytes ? findings[a].gain_bytes > findings[b].gain_bytes : a < b;
+        return findings[a].gain_bytes != findings[b].gain_bytes ? findings[a].gain_bytes > findings[b].gain_bytes
+                                                                : a < b;
     });
     std::vector<Finding> out;
     for (const std::size_t i : order) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// kvcap doctor --json, schema kvcap.doctor/1: per engine its facts (null where a log never says what such logs may say),
-// the line of each, findings with their figures, checks and what the engine's rules predict.
+// kvcap doctor --json, schema kvcap.doctor/1: per engine its facts (null where a log never says what such logs may
+// say), the line of each, findings with their figures, checks and what the engine's rules predict.
 #pragma once
 
 #include <kvcap/report/diagnose.hpp>
@@ -10,14 +10,43 @@
 namespace kvcap::inline v1::report {
 
 /// Said by every record, null when the log does not.
-inline constexpr const char* doctor_keys[] = {
-    "engine", "generation", "version", "model", "arch", "served_name", "tp", "pp", "dp", "ep", "dcp", "dtype", "quantization",
-    "kv_dtype", "max_model_len", "max_num_seqs", "prefix_caching", "gpu_memory_utilization", "weights_gib", "available_kv_gib",
-    "gpu_blocks", "capacity_tokens", "concurrency", "block_size", "padding_pct", "padding_layers", "padding_waste_pct",
-    "state_slots", "cells", "k_mib", "v_mib", "rs_mib", "compute_mib", "error_category"};
+inline constexpr const char* doctor_keys[] = {"engine",
+                                              "generation",
+                                              "version",
+                                              "model",
+                                              "arch",
+                                              "served_name",
+                                              "tp",
+                                              "pp",
+                                              "dp",
+                                              "ep",
+                                              "dcp",
+                                              "dtype",
+                                              "quantization",
+                                              "kv_dtype",
+                                              "max_model_len",
+                                              "max_num_seqs",
+                                              "prefix_caching",
+                                              "gpu_memory_utilization",
+                                              "weights_gib",
+                                              "available_kv_gib",
+                                              "gpu_blocks",
+                                              "capacity_tokens",
+                                              "concurrency",
+                                              "block_size",
+                                              "padding_pct",
+                                              "padding_layers",
+                                              "padding_waste_pct",
+                                              "state_slots",
+                                              "cells",
+                                              "k_mib",
+                                              "v_mib",
+                                              "rs_mib",
+                                              "compute_mib",
+                                              "error_category"};
 
-/// What the engine's rules say for this model: the budgets, among those that the printed amount stands for, which give the
-/// printed count. reason: why nothing was predicted.
+/// What the engine's rules say for this model: the budgets, among those that the printed amount stands for, which
+/// give the printed count. reason: why nothing was predicted.
 struct Prediction {
     std::string model{};
     std::string rules{};
@@ -53,7 +82,8 @@ inline void put(Json& json, std::string_view key, const logs::Datum& datum) {
         case logs::Datum::Kind::record: json.object(key, Layout::flat); break;
     }
     for (const logs::Field& field : datum.items) {
-        put(json, datum.kind == logs::Datum::Kind::record && field.name.empty() ? "unnamed" : field.name, field.value);
+        put(json, datum.kind == logs::Datum::Kind::record && field.name.empty() ? "unnamed" : field.name,
+            field.value);
     }
     json.end();
 }
@@ -70,9 +100,11 @@ inline void put_number(Json& json, std::string_view key, double value) {
 inline void put_finding(Json& json, const Finding& finding) {
     json.object().field("kind", std::string_view{finding.kind}).field("seen", std::string_view{finding.seen});
     json.field("meaning", std::string_view{finding.meaning}).field("change", std::string_view{finding.change});
-    json.field("gain_bytes", static_cast<std::int64_t>(std::clamp(finding.gain_bytes, 0.0, 9e15))).object("numbers", Layout::flat);
+    json.field("gain_bytes", static_cast<std::int64_t>(std::clamp(finding.gain_bytes, 0.0, 9e15)))
+        .object("numbers", Layout::flat);
     for (const Figure& figure : finding.figures) {
-        figure.words.empty() ? put_number(json, figure.name, figure.value) : static_cast<void>(json.field(figure.name, std::string_view{figure.words}));
+        figure.words.empty() ? put_number(json, figure.name, figure.value)
+                             : static_cast<void>(json.field(figure.name, std::string_view{figure.words}));
     }
     json.end().array("lines", Layout::flat);
     for (const u64 line : finding.lines) {
@@ -88,7 +120,8 @@ inline void put_facts(Json& json, const logs::Facts& facts) {
         datum == nullptr ? static_cast<void>(json.null(key)) : put(json, key, *datum);
     }
     for (const logs::Field& field : facts.fields()) {
-        const bool listed = std::any_of(std::begin(doctor_keys), std::end(doctor_keys), [&](const char* key) { return field.name == key; });
+        const bool listed = std::any_of(std::begin(doctor_keys), std::end(doctor_keys),
+                                        [&](const char* key) { return field.name == key; });
         if (!listed && !field.name.ends_with("_words")) {
             put(json, field.name, field.value);
         }
@@ -103,7 +136,9 @@ inline void put_facts(Json& json, const logs::Facts& facts) {
 }
 
 inline void put_prediction(Json& json, const Prediction& prediction) {
-    json.object("prediction").field("model", std::string_view{prediction.model}).field("rules", std::string_view{prediction.rules});
+    json.object("prediction")
+        .field("model", std::string_view{prediction.model})
+        .field("rules", std::string_view{prediction.rules});
     json.field("reason", std::string_view{prediction.reason});
     if (prediction.asked) {
         put_number(json, "printed", prediction.printed);
@@ -120,7 +155,9 @@ inline std::string doctor_json(const std::vector<Doctored>& engines, u64 lines, 
     Json json;
     json.object().field("schema", "kvcap.doctor/1").field("lines", lines).field("bytes", bytes).array("engines");
     for (const Doctored& one : engines) {
-        json.object().field("engine", std::string_view{one.start.engine}).field("service", std::string_view{one.start.service});
+        json.object()
+            .field("engine", std::string_view{one.start.engine})
+            .field("service", std::string_view{one.start.service});
         put_facts(json, one.start.facts);
         json.array("findings");
         for (const Finding& finding : one.findings) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Start-up logs with what to read from them: an index of records beside the logs. A record passes when every documented
-// key of its `wanted` is exact, nulls included. Keys beyond the documented ones and figures of findings are counted apart:
-// a finding is held when every one of its numbers stands, to its printed digits (rounded either way), in doctor's JSON.
+// Start-up logs with what to read from them: an index of records beside the logs. A record passes when every
+// documented key of its `wanted` is exact, nulls included. Keys beyond the documented ones and figures of findings
+// are counted apart: a finding is held when every one of its numbers stands, to its printed digits (rounded either
+// way), in doctor's JSON.
 #include "cards.hpp"
 #include "runner.hpp"
 
@@ -18,16 +19,18 @@ namespace {
 using namespace kvcap;
 
 bool documented(const std::string& key) {
-    static const std::set<std::string> more = {"needed_kv_gib",      "estimated_max_len", "cpu_blocks",         "conv_state_gb",
-                                               "ssm_state_gb",       "caches",            "graph_estimate_gib", "graph_actual_gib",
-                                               "equivalent_utilization", "several_runs",  "runs",               "needed_kv_gb"};
+    static const std::set<std::string> more = {
+        "needed_kv_gib", "estimated_max_len",  "cpu_blocks",       "conv_state_gb",          "ssm_state_gb",
+        "caches",        "graph_estimate_gib", "graph_actual_gib", "equivalent_utilization", "several_runs",
+        "runs",          "needed_kv_gb"};
     for (const char* known : report::doctor_keys) {
         if (key == known) {
             return true;
         }
     }
     const auto ends = [&](std::string_view tail) { return key.size() > tail.size() && key.ends_with(tail); };
-    return more.count(key) != 0 || ends("_by_rank") || ends("_by_dp") || ends("_by_device") || ends("_at_least") || ends("_gb");
+    return more.count(key) != 0 || ends("_by_rank") || ends("_by_dp") || ends("_by_device") || ends("_at_least") ||
+           ends("_gb");
 }
 
 /// Every wanted key, at any depth; a record may hold more than is wanted.
@@ -99,7 +102,8 @@ void numbers_in(const Json& json, std::vector<double>& numbers, std::set<std::st
 bool number_held(const Json& want, const std::vector<double>& numbers) {
     const std::string text = want.dump();
     const std::size_t point = text.find('.');
-    const double unit = point == std::string::npos ? 1 : std::pow(10.0, -static_cast<double>(text.size() - point - 1));
+    const double unit =
+        point == std::string::npos ? 1 : std::pow(10.0, -static_cast<double>(text.size() - point - 1));
     for (const double number : numbers) {
         if (number == want.get<double>() || std::abs(number - want.get<double>()) < unit * 0.9999) {
             return true;
@@ -166,7 +170,9 @@ void run_record(const Json& record, const std::filesystem::path& folder, Report&
         } else if (!documented(key)) {
             ++counts.beyond;
             counts.beyond_missing += same ? 0 : 1;
-            same ? 0 : std::printf("%s: beyond the documented keys: %s wants %s\n", id.c_str(), key.c_str(), value.dump().c_str());
+            same ? 0
+                 : std::printf("%s: beyond the documented keys: %s wants %s\n", id.c_str(), key.c_str(),
+                               value.dump().c_str());
         }
     }
     std::vector<double> numbers;
@@ -179,14 +185,17 @@ void run_record(const Json& record, const std::filesystem::path& folder, Report&
         const bool all = finding_held(finding, numbers, words);
         ++counts.findings;
         counts.held += all ? 1 : 0;
-        all ? 0 : std::printf("%s: finding %s not held: %s\n", id.c_str(), finding.value("kind", "").c_str(), finding["numbers"].dump().c_str());
+        all ? 0
+            : std::printf("%s: finding %s not held: %s\n", id.c_str(), finding.value("kind", "").c_str(),
+                          finding["numbers"].dump().c_str());
     }
     report.end();
 }
 
 bool knows(const File& file) {
     const Json& all = file.content;
-    return all.is_array() && !all.empty() && all[0].is_object() && all[0].contains("wanted") && all[0].contains("findings") && all[0].contains("file");
+    return all.is_array() && !all.empty() && all[0].is_object() && all[0].contains("wanted") &&
+           all[0].contains("findings") && all[0].contains("file");
 }
 
 void run(const File& file) {

@@ -7,8 +7,12 @@
 
 namespace kvcap::inline v1::logs {
 
-constexpr bool opens(char c) noexcept { return c == '(' || c == '[' || c == '{'; }
-constexpr bool closes(char c) noexcept { return c == ')' || c == ']' || c == '}'; }
+constexpr bool opens(char c) noexcept {
+    return c == '(' || c == '[' || c == '{';
+}
+constexpr bool closes(char c) noexcept {
+    return c == ')' || c == ']' || c == '}';
+}
 
 /// Length of the text in front of a top-level comma or of the bracket that closes the list.
 constexpr std::size_t item_length(std::string_view text) noexcept {
@@ -53,8 +57,8 @@ constexpr std::size_t key_length(std::string_view item) noexcept {
     return item.size();
 }
 
-/// Calls take(key, value, whole) for each item up to the closing bracket; quotes around key and value are taken off. A
-/// value that the text's end cut short is not whole.
+/// Calls take(key, value, whole) for each item up to the closing bracket; quotes around key and value are taken
+/// off. A value that the text's end cut short is not whole.
 template <class Take>
 constexpr void each_argument(std::string_view text, Take&& take) {
     while (!text.empty()) {
@@ -76,7 +80,8 @@ constexpr std::string_view unquoted(std::string_view value) noexcept {
     return quoted ? value.substr(1, value.size() - 2) : value;
 }
 
-/// Python's literals: None says nothing; True and False are flags; digits an integer; anything else keeps its words.
+/// Python's literals: None says nothing; True and False are flags; digits an integer; anything else keeps its
+/// words.
 inline Datum literal(std::string_view value, u64 line) {
     const std::string_view plain = unquoted(value);
     if (plain.empty() || plain == "None" || plain == "null") {

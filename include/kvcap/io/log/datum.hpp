@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What can a log say? A flag, an integer, words (decimals keep their printed digits), a list or a record; each with the
-// line it came from. Facts are fields in the order in which they were first said; the last word on a name counts.
+// What can a log say? A flag, an integer, words (decimals keep their printed digits), a list or a record; each with
+// the line it came from. Facts are fields in the order in which they were first said; the last word on a name
+// counts.
 #pragma once
 
 #include <kvcap/units.hpp>
@@ -31,10 +32,18 @@ struct Field {
     Datum value;
 };
 
-inline Datum flag(bool value, u64 line = 0) { return {Datum::Kind::flag, value ? 1 : 0, {}, {}, line}; }
-inline Datum integer(std::int64_t value, u64 line = 0) { return {Datum::Kind::integer, value, {}, {}, line}; }
-inline Datum list() { return {Datum::Kind::list, 0, {}, {}, 0}; }
-inline Datum record() { return {Datum::Kind::record, 0, {}, {}, 0}; }
+inline Datum flag(bool value, u64 line = 0) {
+    return {Datum::Kind::flag, value ? 1 : 0, {}, {}, line};
+}
+inline Datum integer(std::int64_t value, u64 line = 0) {
+    return {Datum::Kind::integer, value, {}, {}, line};
+}
+inline Datum list() {
+    return {Datum::Kind::list, 0, {}, {}, 0};
+}
+inline Datum record() {
+    return {Datum::Kind::record, 0, {}, {}, 0};
+}
 
 /// Bytes of one well-formed UTF-8 character at the front that may be shown; 0: a control character or no character.
 constexpr std::size_t shown_bytes(std::string_view text) noexcept {
@@ -57,9 +66,10 @@ constexpr std::size_t shown_bytes(std::string_view text) noexcept {
     const bool surrogate = first == 0xED && byte(1) >= 0xA0;
     const bool overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
     const bool beyond = first == 0xF4 && byte(1) >= 0x90;
-    const bool turns = first == 0xE2 && ((byte(1) == 0x80 && ((byte(2) >= 0xAA && byte(2) <= 0xAE) || byte(2) == 0xA8 ||
-                                                              byte(2) == 0xA9)) ||
-                                         (byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9));
+    const bool turns =
+        first == 0xE2 &&
+        ((byte(1) == 0x80 && ((byte(2) >= 0xAA && byte(2) <= 0xAE) || byte(2) == 0xA8 || byte(2) == 0xA9)) ||
+         (byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9));
     return surrogate || overlong || beyond || turns ? 0 : length;
 }
 
@@ -75,7 +85,9 @@ inline std::string shown(std::string_view text) {
     return out;
 }
 
-inline Datum words(std::string_view text, u64 line = 0) { return {Datum::Kind::words, 0, shown(text), {}, line}; }
+inline Datum words(std::string_view text, u64 line = 0) {
+    return {Datum::Kind::words, 0, shown(text), {}, line};
+}
 
 /// The number a datum holds, printed digits read as a decimal; nullopt for words.
 inline std::optional<double> number(const Datum& datum) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where in a large text do any of many sentences begin? Each gives its first eight bytes, its stem; a table over hashed
-// blocks of four bytes says how far the next stem must be, so that most bytes are never looked at (Wu and Manber 1994).
+// Where in a large text do any of many sentences begin? Each gives its first eight bytes, its stem; a table over
+// hashed blocks of four bytes says how far the next stem must be, so that most bytes are never looked at (Wu and
+// Manber 1994).
 #pragma once
 
 #include <kvcap/io/log/datum.hpp>
@@ -37,7 +38,8 @@ public:
                 continue;
             }
             const std::size_t begin = at - (length - block);
-            for (auto end = std::lower_bound(ends_.begin(), ends_.end(), here, before); end != ends_.end() && end->slot == here; ++end) {
+            for (auto end = std::lower_bound(ends_.begin(), ends_.end(), here, before);
+                 end != ends_.end() && end->slot == here; ++end) {
                 if (text.substr(begin, length) == end->stem) {
                     found(begin, end->index);
                 }

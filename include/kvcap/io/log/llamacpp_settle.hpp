@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What do llama.cpp's gathered lines amount to? One cache: figures of their own; several: `caches`; a second context:
-// `contexts`. Devices of their own count; the host's share only where there is no other.
+// What do llama.cpp's gathered lines amount to? One cache: figures of their own; several: `caches`; a second
+// context: `contexts`. Devices of their own count; the host's share only where there is no other.
 #pragma once
 
 #include <kvcap/io/log/llamacpp.hpp>
@@ -30,7 +30,8 @@ inline void copy(Facts& to, const Facts& from, std::string_view key) {
     }
 }
 
-inline constexpr const char* cache_keys[] = {"cells", "kv_layers", "kv_mib", "k_mib", "v_mib", "kv_type_k", "kv_type_v"};
+inline constexpr const char* cache_keys[] = {"cells", "kv_layers", "kv_mib",   "k_mib",
+                                             "v_mib", "kv_type_k", "kv_type_v"};
 
 inline Datum as_record(const Facts& facts) {
     Datum out = record();
@@ -125,9 +126,10 @@ inline void settle(Start& start) {
     settle_contexts(start);
     settle_weights(start);
     if (!start.failures.empty()) {
-        const auto named = std::find_if(start.failures.begin(), start.failures.end(), [](const Failure& f) { return !f.category.empty(); });
+        const auto named = std::find_if(start.failures.begin(), start.failures.end(),
+                                        [](const Failure& f) { return !f.category.empty(); });
         start.facts.put("error_category", named == start.failures.end() ? words("unknown", start.failures.back().line)
-                                                                         : words(named->category, named->line));
+                                                                        : words(named->category, named->line));
     }
 }
 

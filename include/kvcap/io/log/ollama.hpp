@@ -6,7 +6,9 @@
 
 namespace kvcap::inline v1::logs::ollama {
 
-inline void mark(Start& start, const Hit& hit, const Words&) { start.facts.offer("ollama_words", flag(true, hit.line)); }
+inline void mark(Start& start, const Hit& hit, const Words&) {
+    start.facts.offer("ollama_words", flag(true, hit.line));
+}
 
 /// key="value" or key=value behind the sentence, on its line; "[11.1 GiB]" without its brackets.
 inline std::string_view value_of(std::string_view line, std::string_view key) {
@@ -26,18 +28,26 @@ inline std::string_view value_of(std::string_view line, std::string_view key) {
 
 inline void put(Start& start, const Hit& hit, std::string_view key, std::string_view fact) {
     if (const std::string_view value = value_of(hit.first_line(), key); !value.empty()) {
-        start.facts.put(fact, integer_length(value) == value.size() ? datum_of(value, 'n', hit.line) : words(value, hit.line));
+        start.facts.put(
+            fact, integer_length(value) == value.size() ? datum_of(value, 'n', hit.line) : words(value, hit.line));
     }
 }
 
 inline void put_by_device(Start& start, const Hit& hit, std::string_view fact) {
     start.results = true;
     mark(start, hit, {});
-    llamacpp::put_device(start.facts, fact, value_of(hit.first_line(), "device"), words(value_of(hit.first_line(), "size"), hit.line));
+    llamacpp::put_device(start.facts, fact, value_of(hit.first_line(), "device"),
+                         words(value_of(hit.first_line(), "size"), hit.line));
 }
-inline void read_weights(Start& start, const Hit& hit, const Words&) { put_by_device(start, hit, "weights_by_device"); }
-inline void read_cache(Start& start, const Hit& hit, const Words&) { put_by_device(start, hit, "kv_by_device"); }
-inline void read_graph(Start& start, const Hit& hit, const Words&) { put_by_device(start, hit, "compute_by_device"); }
+inline void read_weights(Start& start, const Hit& hit, const Words&) {
+    put_by_device(start, hit, "weights_by_device");
+}
+inline void read_cache(Start& start, const Hit& hit, const Words&) {
+    put_by_device(start, hit, "kv_by_device");
+}
+inline void read_graph(Start& start, const Hit& hit, const Words&) {
+    put_by_device(start, hit, "compute_by_device");
+}
 
 inline void read_total(Start& start, const Hit& hit, const Words& at) {
     mark(start, hit, at);
@@ -64,7 +74,8 @@ inline void read_offload(Start& start, const Hit& hit, const Words& at) {
          {std::pair{"layers.model", "layers_model"}, std::pair{"layers.offload", "layers_offload"},
           std::pair{"memory.available", "memory_available"}, std::pair{"memory.required.full", "required_full"},
           std::pair{"memory.required.partial", "required_partial"}, std::pair{"memory.required.kv", "required_kv"},
-          std::pair{"memory.weights.total", "weights_total"}, std::pair{"memory.weights.nonrepeating", "weights_nonrepeating"},
+          std::pair{"memory.weights.total", "weights_total"},
+          std::pair{"memory.weights.nonrepeating", "weights_nonrepeating"},
           std::pair{"memory.graph.full", "graph_full"}, std::pair{"memory.graph.partial", "graph_partial"},
           std::pair{"projector.weights", "projector_weights"}, std::pair{"projector.graph", "projector_graph"}}) {
         put(start, hit, key, fact);
@@ -96,7 +107,6 @@ inline void read_command(Start& start, const Hit& hit, const Words& at) {
     read_version_in_path(start, hit);
 }
 
-
 inline void read_request(Start& start, const Hit& hit, const Words& at) {
     mark(start, hit, at);
     const auto take = [&](std::string_view pattern, std::string_view fact) {
@@ -107,7 +117,8 @@ inline void read_request(Start& start, const Hit& hit, const Words& at) {
     take("Parallel:{n}", "n_seq_max");
     take("BatchSize:{n}", "batch");
     take("KvSize:{n}", "n_ctx");
-    if (const auto type = seek(hit.first_line(), "KvCacheType:{w}"); type && type->at[0].find(':') == type->at[0].npos) {
+    if (const auto type = seek(hit.first_line(), "KvCacheType:{w}");
+        type && type->at[0].find(':') == type->at[0].npos) {
         start.facts.put("kv_cache_type", words(type->at[0], hit.line));
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Who printed this line? What stands in front of the engine's sentence: a service of a compose file, process and rank
-// tags, the clock, a file mark. Prefixes of containers, journals and supervisors are stepped over; colours are ignored.
+// Who printed this line? What stands in front of the engine's sentence: a service of a compose file, process and
+// rank tags, the clock, a file mark. Prefixes of containers, journals and supervisors are stepped over; colours are
+// ignored.
 #pragma once
 
 #include <kvcap/io/log/pattern.hpp>
@@ -35,12 +36,14 @@ struct Origin {
     std::string_view service{};  ///< in front of "|"
     std::string_view process{};  ///< "EngineCore_DP0"
     std::string_view pid{};
-    std::string_view clock{};    ///< the engine's own, "13:02:50"
-    std::string_view file{};     ///< "gpu_worker.py"
+    std::string_view clock{};  ///< the engine's own, "13:02:50"
+    std::string_view file{};   ///< "gpu_worker.py"
     Ranks ranks{};
 };
 
-constexpr bool letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+constexpr bool letter(char c) noexcept {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
 /// The number behind `tag`, where no letter stands in front of it ("TP3" but not "HTTP3").
 constexpr int rank_behind(std::string_view text, std::string_view tag) noexcept {
@@ -73,7 +76,8 @@ constexpr std::string_view service_of(std::string_view front) noexcept {
     while (!name.empty() && blank(name.back())) {
         name.remove_suffix(1);
     }
-    const bool plain = !name.empty() && name.find_first_of(" :|\033") == name.npos && name.find_first_not_of("0123456789.-") != name.npos;
+    const bool plain = !name.empty() && name.find_first_of(" :|\033") == name.npos &&
+                       name.find_first_not_of("0123456789.-") != name.npos;
     return plain ? name : std::string_view{};
 }
 

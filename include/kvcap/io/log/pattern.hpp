@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Does a line say this sentence, and which values? A pattern is the engine's sentence with holes: {n} an integer (with or
-// without separators of thousands), {d} a decimal, {w} a word, {q} up to a quote. A blank stands for blanks and line ends, as many
-// as there are (none counts too: logs are folded and padded); {*} skips to the next piece.
+// Does a line say this sentence, and which values? A pattern is the engine's sentence with holes: {n} an integer
+// (with or without separators of thousands), {d} a decimal, {w} a word, {q} up to a quote. A blank stands for
+// blanks and line ends, as many as there are (none counts too: logs are folded and padded); {*} skips to the next
+// piece.
 #pragma once
 
 #include <kvcap/io/log/datum.hpp>
@@ -10,8 +11,12 @@
 
 namespace kvcap::inline v1::logs {
 
-constexpr bool blank(char c) noexcept { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-constexpr bool digit(char c) noexcept { return c >= '0' && c <= '9'; }
+constexpr bool blank(char c) noexcept {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+constexpr bool digit(char c) noexcept {
+    return c >= '0' && c <= '9';
+}
 constexpr bool ends_word(char c) noexcept {
     return blank(c) || c == ',' || c == ';' || c == ')' || c == '"' || c == '\'' || c == '`' || c == '(';
 }
@@ -67,7 +72,8 @@ constexpr std::size_t value_length(std::string_view text, char kind) noexcept {
         return decimal_length(text);
     }
     std::size_t n = 0;
-    while (n < text.size() && (kind == 'q' ? text[n] != '\'' && text[n] != '"' && text[n] != '\n' : !ends_word(text[n]))) {
+    while (n < text.size() &&
+           (kind == 'q' ? text[n] != '\'' && text[n] != '"' && text[n] != '\n' : !ends_word(text[n]))) {
         ++n;
     }
     while (kind == 'w' && n > 0 && (text[n - 1] == '.' || text[n - 1] == ':')) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What does SGLang's start say? Its GB are GiB (keys ..._gb keep the printed word). Ranks stand in the bracket in front.
+// What does SGLang's start say? Its GB are GiB (keys ..._gb keep the printed word). Ranks stand in the bracket in
+// front.
 #pragma once
 
 #include <kvcap/io/log/start.hpp>
@@ -28,7 +29,8 @@ inline void read_argument(Start& start, std::string_view key, std::string_view v
         start.facts.put("prefix_caching", flag(datum.integer == 0, line));
     } else if (key == "ep_size" && datum.integer > 1) {
         start.facts.put("ep", std::move(datum));
-    } else if (key == "served_model_name" && unquoted(value) != start.facts.text("model") && datum.kind == Datum::Kind::words) {
+    } else if (key == "served_model_name" && unquoted(value) != start.facts.text("model") &&
+               datum.kind == Datum::Kind::words) {
         start.facts.put("served_name", std::move(datum));
     }
     for (const Named& one : named) {
@@ -46,7 +48,8 @@ inline void read_arguments(Start& start, const Hit& hit, const Words& at) {
     });
 }
 
-inline void put_found(Start& start, const Hit& hit, std::string_view pattern, std::string_view key, Keep keep = Keep::last) {
+inline void put_found(Start& start, const Hit& hit, std::string_view pattern, std::string_view key,
+                      Keep keep = Keep::last) {
     if (const auto found = seek(hit.first_line(), pattern)) {
         keep_value(start, hit, keep, key, datum_of(found->at[0], found->kind[0], hit.line));
     }
@@ -114,8 +117,12 @@ inline void read_profiled(Start& start, const Hit& hit, const Words& at) {
     }
 }
 
-inline void read_no_memory(Start& start, const Hit& hit, const Words&) { start.fail("no_memory_for_kv", hit.line); }
-inline void read_echo(Start& start, const Hit& hit, const Words&) { start.fail("", hit.line); }
+inline void read_no_memory(Start& start, const Hit& hit, const Words&) {
+    start.fail("no_memory_for_kv", hit.line);
+}
+inline void read_echo(Start& start, const Hit& hit, const Words&) {
+    start.fail("", hit.line);
+}
 
 inline void read_graph(Start& start, const Hit& hit, const Words&) {
     start.results = true;
@@ -156,152 +163,32 @@ inline constexpr Rule rules[] = {
     {"KV Cache is allocated", {}, Keep::last, read_pool},
     {"Mamba Cache is allocated. max_mamba_cache_size: {n}, conv_state size: {d}GB, ssm_state size: {d}GB",
      "state_slots,conv_state_gb,ssm_state_gb", Keep::lowest, read_state},
-    {"Use sliding window memory pool. full_layer_tokens={n}, swa_layer_tokens={n}", "full_layer_tokens,swa_layer_tokens"},
-    {"Use Sliding window memory pool. full_layer_tokens={n}, swa_layer_tokens={n}", "full_layer_tokens,swa_layer_tokens"},
+    {"Use sliding window memory pool. full_layer_tokens={n}, swa_layer_tokens={n}",
+     "full_layer_tokens,swa_layer_tokens"},
+    {"Use Sliding window memory pool. full_layer_tokens={n}, swa_layer_tokens={n}",
+     "full_layer_tokens,swa_layer_tokens"},
     {"SWAKVPool mem usage: {d} GB, swa size: {n}, full size: {n}", "swa_pool_gb,swa_size,full_size", Keep::lowest},
     {" memory calculation: ", {}, Keep::last, read_calculation},
-    {"Memory profiling: available_gpu_memory={d} GB, total_gpu_memory={d} GB, mem_fraction_static={d}, rest_memory={d} GB",
+    {"Memory profiling: available_gpu_memory={d} GB, total_gpu_memory={d} GB, mem_fraction_static={d}, "
+     "rest_memory={d} GB",
      "profiled_available_gb,profiled_total_gb,profiled_fraction,rest_memory_gb", Keep::lowest},
     {"Memory pool end. avail mem={d} GB", "avail_after_pool_gb", Keep::lowest},
     {"Capture cuda graph begin", {}},
     {"Capture cuda graph end", {}, Keep::last, read_graph},
     {"Capture target decode CUDA graph end", {}, Keep::last, read_graph},
     {"max_total_num_tokens={n}, chunked_prefill_size", {}, Keep::last, read_totals},
-    {"max_total_tokens={n} is larger than the profiled value {n}", "requested_max_total_tokens,profiled_tokens", Keep::lowest,
-     read_profiled},
+    {"max_total_tokens={n} is larger than the profiled value {n}", "requested_max_total_tokens,profiled_tokens",
+     Keep::lowest, read_profiled},
     {"Tree cache initialized: ", {}, Keep::last, read_tree},
     {"Allocating {d} GB host memory for hierarchical KV cache", "host_gb", Keep::lowest},
     {"KV pool sizing: available_bytes={n} ({d} GiB), cell_size={n}, page_size={n} -> max_total_num_tokens={n}",
      "available_bytes,-,cell_size,page_size,profiled_tokens", Keep::by_rank},
     {"Uneven-DCP token sizing: ", {}, Keep::last, read_uneven},
     {"Not enough memory. Please try to increase --mem-fraction-static", {}, Keep::last, read_no_memory},
-    {"Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static={d}", "mem_fraction_static", Keep::last,
-     read_no_memory},
+    {"Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static={d}", "mem_fraction_static",
+     Keep::last, read_no_memory},
     {"Scheduler hit an exception", {}, Keep::last, read_echo},
 };
 static_assert(have_stems(rules));
-
-inline void put_pool_sizes(Facts& to, const Facts& pool) {
-    for (const char* key : {"k_size_gb", "v_size_gb", "kv_size_gb"}) {
-        if (const Datum* size = pool.find(key)) {
-            to.put(key, *size);
-        }
-    }
-}
-
-/// The pools of the rank that printed most of them, the lowest of those.
-inline std::vector<const Facts*> fullest_rank(const Start& start) {
-    std::vector<const Facts*> best;
-    for (const Facts& first : start.parts) {
-        std::vector<const Facts*> same;
-        for (const Facts& other : start.parts) {
-            if (other.text("rank") == first.text("rank")) {
-                same.push_back(&other);
-            }
-        }
-        const bool lower = best.empty() || first.find("order")->integer < best[0]->find("order")->integer;
-        if (same.size() > best.size() || (same.size() == best.size() && lower)) {
-            best = std::move(same);
-        }
-        if (start.parts.size() > 256) {
-            break;
-        }
-    }
-    return best;
-}
-
-/// Window pools are allocated before the full ones.
-inline void settle_window_pools(Start& start, const std::vector<const Facts*>& pools) {
-    Datum all = list();
-    for (std::size_t i = 0; i < pools.size(); ++i) {
-        Facts one;
-        one.put("kind", words(i == 0 ? "window" : "full"));
-        if (const Datum* tokens = pools[i]->find("tokens")) {
-            one.put("tokens", *tokens);
-        }
-        put_pool_sizes(one, *pools[i]);
-        Datum row = record();
-        row.items = one.fields();
-        all.items.push_back({{}, std::move(row)});
-    }
-    start.facts.put("pools", std::move(all));
-}
-
-inline void settle_pools(Start& start) {
-    const std::vector<const Facts*> pools = fullest_rank(start);
-    if (pools.empty()) {
-        return;
-    }
-    if (start.has_ranked("swa_pool_gb")) {
-        return settle_window_pools(start, pools);
-    }
-    put_pool_sizes(start.facts, *pools[0]);
-    if (const Datum* tokens = pools[0]->find("tokens"); tokens != nullptr && pools.size() == 1) {
-        start.facts.offer("capacity_tokens", *tokens);
-    }
-    if (pools.size() > 1 && pools[1]->has("tokens")) {
-        start.facts.put("draft_pool_tokens", *pools[1]->find("tokens"));
-        double draft = 0;
-        for (const char* key : {"k_size_gb", "v_size_gb", "kv_size_gb"}) {
-            draft += pools[1]->number(key).value_or(0);
-        }
-        start.facts.put("draft_pool_mgb", integer(static_cast<std::int64_t>(draft * 1000 + 0.5)));
-    }
-    Datum by_rank = record();
-    for (const Facts& pool : start.parts) {
-        const auto same = [&](const Field& seen) { return seen.name == pool.text("rank"); };
-        if (pool.has("tokens") && std::none_of(by_rank.items.begin(), by_rank.items.end(), same)) {
-            by_rank.items.push_back({pool.text("rank"), *pool.find("tokens")});
-        }
-    }
-    start.facts.put("allocated_tokens_by_rank", std::move(by_rank));
-}
-
-/// Attention data parallelism tags both coordinates; ranks in powers of two are then counted from the highest.
-inline void settle_sizes(Start& start) {
-    const RankCount tp = count_ranks(start, &Ranks::tp);
-    const RankCount dp = count_ranks(start, &Ranks::dp);
-    const bool doubled = tp.highest == dp.highest && tp.highest >= 1 && ((tp.highest + 1) & tp.highest) == 0;
-    if (doubled) {
-        start.facts.offer("tp", integer(tp.highest + 1));
-        start.facts.offer("dp", integer(dp.highest + 1));
-    }
-    settle_size(start, "tp", &Ranks::tp);
-    settle_size(start, "dp", &Ranks::dp);
-    settle_size(start, "pp", &Ranks::pp);
-}
-
-inline void settle(Start& start) {
-    for (const char* name : {"weights_gb", "avail_before_weights_gb", "avail_after_weights_gb", "state_slots", "conv_state_gb",
-                             "ssm_state_gb", "intermediate_ssm_gb", "intermediate_conv_gb", "swa_pool_gb", "swa_size", "full_size",
-                             "bytes_per_full_token", "full_tokens", "state_fixed_gb", "profiled_available_gb", "profiled_total_gb",
-                             "profiled_fraction", "rest_memory_gb", "avail_after_pool_gb", "graph_gb", "available_gpu_mem_gb",
-                             "requested_max_total_tokens", "host_gb", "max_total_num_tokens"}) {
-        settle_ranks(start, name, std::string{name} + "_by_rank", true);
-    }
-    for (const char* name : {"available_kv_gib", "available_bytes", "profiled_tokens", "cell_size", "page_size"}) {
-        settle_ranks(start, name, std::string{name} + "_by_rank", false);
-    }
-    for (const char* source : {"effective_tokens", "max_total_num_tokens"}) {
-        if (const Datum* tokens = start.facts.find(source)) {
-            start.facts.offer("capacity_tokens", *tokens);
-        }
-    }
-    settle_pools(start);
-    settle_sizes(start);
-    if (const Datum* fraction = start.facts.find("profiled_fraction")) {
-        start.facts.offer("mem_fraction_static", *fraction);
-    }
-    if (start.facts.text("dtype") == start.facts.text("kv_dtype")) {
-        start.facts.drop("dtype");  // the cache's own line says it
-    }
-    if (!start.failures.empty()) {
-        const bool known = !start.failures.back().category.empty();
-        const auto named = std::find_if(start.failures.rbegin(), start.failures.rend(), [](const Failure& f) { return !f.category.empty(); });
-        const bool pool = start.facts.has("capacity_tokens") || !start.parts.empty();
-        const std::string category = named != start.failures.rend() ? named->category : pool ? "failed_after_kv" : "unknown";
-        start.facts.put("error_category", words(known ? start.failures.back().category : category, start.failures.back().line));
-    }
-}
 
 }  // namespace kvcap::inline v1::logs::sglang

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is gathered of one start of one engine while its log goes by, and how sentences become facts: a rule is a pattern,
-// the names of its values, and how to keep them where ranks, trials or starts repeat a line.
+// What is gathered of one start of one engine while its log goes by, and how sentences become facts: a rule is a
+// pattern, the names of its values, and how to keep them where ranks, trials or starts repeat a line.
 #pragma once
 
 #include <kvcap/io/log/arguments.hpp>
@@ -81,7 +81,8 @@ public:
             }
         }
         if (ranked.size() < 4096) {
-            ranked.push_back({std::string{name}, std::move(rank), std::string{hit.origin.clock}, order, std::move(value)});
+            ranked.push_back(
+                {std::string{name}, std::move(rank), std::string{hit.origin.clock}, order, std::move(value)});
         }
     }
     bool has_ranked(std::string_view name) const {
@@ -98,9 +99,9 @@ public:
     }
 };
 
-/// last: the newest counts. first: the oldest. by_rank: one per rank; equal ones are one fact, unlike ones a record.
-/// lowest: the lowest rank's. begin: a first line of a start, as last. weak: no engine follows from the sentence alone.
-/// tag: on every line, and the same again says nothing new.
+/// last: the newest counts. first: the oldest. by_rank: one per rank; equal ones are one fact, unlike ones a
+/// record. lowest: the lowest rank's. begin: a first line of a start, as last. weak: no engine follows from the
+/// sentence alone. tag: on every line, and the same again says nothing new.
 enum class Keep : unsigned char { last, first, by_rank, lowest, begin, weak, tag };
 
 /// keys: names of the holes, divided by commas; empty or "-" ones are dropped. read: what else the sentence means.
@@ -154,7 +155,8 @@ inline void apply(const Rule& rule, Start& start, const Hit& hit, const Words& w
     }
 }
 
-/// Equal values of all ranks become one fact; unlike ones `name_by_rank` (or `_by_dp`, in order), and no single fact.
+/// Equal values of all ranks become one fact; unlike ones `name_by_rank` (or `_by_dp`, in order), and no single
+/// fact.
 inline void settle_ranks(Start& start, std::string_view name, std::string_view by_name, bool lowest) {
     const Ranked* first = nullptr;
     bool unlike = false;

@@ -8,12 +8,14 @@ namespace kvcap::inline v1::logs::trtllm {
 
 /// "[... RANK 3]" in front or in the sentence's own bracket.
 inline void note_rank(Start& start, const Hit& hit) {
-    if (const auto rank = seek(hit.front.substr(hit.front.size() - std::min<std::size_t>(hit.front.size(), 96)), "RANK {n}")) {
+    if (const auto rank =
+            seek(hit.front.substr(hit.front.size() - std::min<std::size_t>(hit.front.size(), 96)), "RANK {n}")) {
         start.facts.put("rank", datum_of(rank->at[0], 'n', hit.line));
     }
 }
 
-/// "Max KV cache blocks per sequence: 65 [window size=2049], tokens per block=32, primary blocks=..., max sequence length=..."
+/// "Max KV cache blocks per sequence: 65 [window size=2049], tokens per block=32, primary blocks=..., max sequence
+/// length=..."
 inline void read_phase(Start& start, const Hit& hit, const Words& at) {
     start.results = true;
     note_rank(start, hit);
@@ -37,9 +39,15 @@ inline void read_phase(Start& start, const Hit& hit, const Words& at) {
 inline void put_amount(Start& start, const Hit& hit, const Words& at, std::string_view key, std::string_view unit) {
     start.facts.put(key, words(std::string{at.at[0]} + ' ' + std::string{unit}, hit.line));
 }
-inline void read_context_memory(Start& start, const Hit& hit, const Words& at) { put_amount(start, hit, at, "context_memory", "MiB"); }
-inline void read_runtime(Start& start, const Hit& hit, const Words& at) { put_amount(start, hit, at, "runtime_buffers", "MB"); }
-inline void read_decoder(Start& start, const Hit& hit, const Words& at) { put_amount(start, hit, at, "decoder", "MB"); }
+inline void read_context_memory(Start& start, const Hit& hit, const Words& at) {
+    put_amount(start, hit, at, "context_memory", "MiB");
+}
+inline void read_runtime(Start& start, const Hit& hit, const Words& at) {
+    put_amount(start, hit, at, "runtime_buffers", "MB");
+}
+inline void read_decoder(Start& start, const Hit& hit, const Words& at) {
+    put_amount(start, hit, at, "decoder", "MB");
+}
 
 inline void read_pool(Start& start, const Hit& hit, const Words&) {
     start.results = true;
@@ -47,16 +55,27 @@ inline void read_pool(Start& start, const Hit& hit, const Words&) {
 }
 /// "Using 12345 tokens in paged KV cache.": the number stands in front.
 inline void read_oldest_pool(Start& start, const Hit& hit, const Words& at) {
-    if (const auto tokens = seek(hit.front.substr(hit.front.size() - std::min<std::size_t>(hit.front.size(), 32)), "Using {n}")) {
+    if (const auto tokens =
+            seek(hit.front.substr(hit.front.size() - std::min<std::size_t>(hit.front.size(), 32)), "Using {n}")) {
         start.facts.put("capacity_tokens", datum_of(tokens->at[0], 'n', hit.line));
         read_pool(start, hit, at);
     }
 }
-inline void read_pytorch(Start& start, const Hit& hit, const Words&) { start.facts.put("backend", words("pytorch", hit.line)); }
-inline void read_autodeploy(Start& start, const Hit& hit, const Words&) { start.facts.put("backend", words("autodeploy", hit.line)); }
-inline void read_cut(Start& start, const Hit& hit, const Words&) { start.fail("context_cut_to_pool", hit.line); }
-inline void read_too_long(Start& start, const Hit& hit, const Words&) { start.fail("max_len_exceeds_kv", hit.line); }
-inline void read_reuse_off(Start& start, const Hit& hit, const Words&) { start.facts.put("prefix_caching", flag(false, hit.line)); }
+inline void read_pytorch(Start& start, const Hit& hit, const Words&) {
+    start.facts.put("backend", words("pytorch", hit.line));
+}
+inline void read_autodeploy(Start& start, const Hit& hit, const Words&) {
+    start.facts.put("backend", words("autodeploy", hit.line));
+}
+inline void read_cut(Start& start, const Hit& hit, const Words&) {
+    start.fail("context_cut_to_pool", hit.line);
+}
+inline void read_too_long(Start& start, const Hit& hit, const Words&) {
+    start.fail("max_len_exceeds_kv", hit.line);
+}
+inline void read_reuse_off(Start& start, const Hit& hit, const Words&) {
+    start.facts.put("prefix_caching", flag(false, hit.line));
+}
 
 inline constexpr Rule rules[] = {
     {"TensorRT-LLM version: {w}", "version", Keep::begin},
@@ -64,16 +83,19 @@ inline constexpr Rule rules[] = {
     {"Using LLM with PyTorch backend", {}, Keep::begin, read_pytorch},
     {" tokens in paged KV cache.", {}, Keep::last, read_oldest_pool},
     {"Max tokens in paged KV cache: {n}. Allocating {n} bytes", "capacity_tokens,kv_bytes", Keep::last, read_pool},
-    {"[MemUsageChange] Allocated {d} GiB for max tokens in paged KV cache ({n})", "kv_gib,capacity_tokens", Keep::last, read_pool},
-    {"[MemUsageChange] Allocated {d} GB for max tokens in paged KV cache ({n})", "kv_gb,capacity_tokens", Keep::last, read_pool},
+    {"[MemUsageChange] Allocated {d} GiB for max tokens in paged KV cache ({n})", "kv_gib,capacity_tokens",
+     Keep::last, read_pool},
+    {"[MemUsageChange] Allocated {d} GB for max tokens in paged KV cache ({n})", "kv_gb,capacity_tokens", Keep::last,
+     read_pool},
     {"[MemUsageChange] Allocated {d} MiB for execution context memory", {}, Keep::last, read_context_memory},
     {"[MemUsageChange] Allocated {d} MB GPU memory for runtime buffers", {}, Keep::last, read_runtime},
     {"[MemUsageChange] Allocated {d} MB GPU memory for decoder", {}, Keep::last, read_decoder},
-    {"[MemUsageChange] TensorRT-managed allocation in IExecutionContext creation{*}now: CPU {n}, GPU {n} (MiB)", "-,engine_mib",
-     Keep::first},
+    {"[MemUsageChange] TensorRT-managed allocation in IExecutionContext creation{*}now: CPU {n}, GPU {n} (MiB)",
+     "-,engine_mib", Keep::first},
     {"Loaded engine size: {n} MiB", "engine_mib"},
     {"Number of tokens per block: {n}", "tokens_per_block"},
-    {"Memory usage when calculating max tokens in paged kv cache: total: {d} GiB, available: {d} GiB", "total_gib,available_gib"},
+    {"Memory usage when calculating max tokens in paged kv cache: total: {d} GiB, available: {d} GiB",
+     "total_gib,available_gib"},
     {"Number of blocks in KV cache primary pool: {n}", "primary_blocks", Keep::last, read_pool},
     {"Number of blocks in KV cache secondary pool: {n}", "secondary_blocks"},
     {"Max KV cache pages per sequence: {n}", "pages_per_sequence"},
@@ -85,8 +107,8 @@ inline constexpr Rule rules[] = {
     {"TRTGptModel maxInputLen: {n}", "max_input_len"},
     {"TRTGptModel mMaxAttentionWindowSize: ({n}) * {n}", "window,window_layers"},
     {"max_seq_len={n}, max_num_requests={n}, max_num_tokens={n}", "max_model_len,max_num_requests,max_num_tokens"},
-    {"self.max_seq_len={n}, self.max_batch_size={n}, self.page_size={n}", "max_model_len,max_batch_size,tokens_per_block",
-     Keep::last, read_autodeploy},
+    {"self.max_seq_len={n}, self.max_batch_size={n}, self.page_size={n}",
+     "max_model_len,max_batch_size,tokens_per_block", Keep::last, read_autodeploy},
     {"self.num_pages={n}", "primary_blocks"},
     {"Capacity Scheduler Policy: {w}", "scheduler"},
     {"Context Chunking Scheduler Policy: {w}", "chunking"},
@@ -123,9 +145,10 @@ inline void settle_phases(Start& start, const Facts& first, const Facts& last) {
         start.facts.offer("capacity_tokens", *last.find("max_seq_len"));
         return;
     }
-    for (const auto& [from, to] : {std::pair{"max_seq_len", "max_model_len"}, std::pair{"window", "window"},
-                                   std::pair{"primary_blocks", "primary_blocks"}, std::pair{"secondary_blocks", "secondary_blocks"},
-                                   std::pair{"blocks_per_sequence", "blocks_per_sequence"}}) {
+    for (const auto& [from, to] :
+         {std::pair{"max_seq_len", "max_model_len"}, std::pair{"window", "window"},
+          std::pair{"primary_blocks", "primary_blocks"}, std::pair{"secondary_blocks", "secondary_blocks"},
+          std::pair{"blocks_per_sequence", "blocks_per_sequence"}}) {
         if (const Datum* value = last.find(from)) {
             start.facts.put(to, *value);
         }

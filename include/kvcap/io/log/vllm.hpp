@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What does vLLM's start say? Sentences of 0.1 to the builds of late 2026, in their old and new words (V0 and V1, plug-ins
-// for other devices), and the arguments as printed.
+// What does vLLM's start say? Sentences of 0.1 to the builds of late 2026, in their old and new words (V0 and V1,
+// plug-ins for other devices), and the arguments as printed.
 #pragma once
 
 #include <kvcap/io/log/start.hpp>
@@ -49,7 +49,9 @@ inline void read_speculation(Start& start, std::string_view value, u64 line) {
         return;
     }
     each_argument(value.substr(1), [&](std::string_view key, std::string_view inner, bool) {
-        const std::string_view fact = key == "method" ? "spec_method" : key == "num_speculative_tokens" ? "spec_tokens" : "";
+        const std::string_view fact = key == "method"                   ? "spec_method"
+                                      : key == "num_speculative_tokens" ? "spec_tokens"
+                                                                        : "";
         if (Datum datum = literal(inner, line); !fact.empty() && datum.kind != Datum::Kind::none) {
             start.facts.put(fact, std::move(datum));
         }
@@ -89,8 +91,12 @@ inline void read_arguments(Start& start, const Hit& hit, const Words& at) {
 }
 
 /// A generation follows from words that only one of them prints; V1's own beat V0's, which the first V1 still used.
-inline void v0(Start& start, const Hit& hit, const Words&) { start.facts.offer("v0_words", flag(true, hit.line)); }
-inline void v1(Start& start, const Hit& hit, const Words&) { start.facts.offer("v1_words", flag(true, hit.line)); }
+inline void v0(Start& start, const Hit& hit, const Words&) {
+    start.facts.offer("v0_words", flag(true, hit.line));
+}
+inline void v1(Start& start, const Hit& hit, const Words&) {
+    start.facts.offer("v1_words", flag(true, hit.line));
+}
 
 inline void read_version(Start& start, std::string_view text, u64 line) {
     if (!text.empty() && (digit(text[0]) || text == "dev")) {
@@ -112,7 +118,8 @@ inline void read_initializing(Start& start, const Hit& hit, const Words& at) {
 
 /// The banner's right part, behind block letters.
 inline void read_banner(Start& start, const Hit& hit, const Words& at) {
-    const bool block_letters = hit.front.find("\xE2\x96") != hit.front.npos || hit.front.find("INFO") != hit.front.npos;
+    const bool block_letters =
+        hit.front.find("\xE2\x96") != hit.front.npos || hit.front.find("INFO") != hit.front.npos;
     if (!block_letters || at.size == 0) {
         return;
     }
@@ -123,7 +130,8 @@ inline void read_banner(Start& start, const Hit& hit, const Words& at) {
     }
 }
 
-/// One line per process; in older builds one per rank, by one process in one second: then the least is the engine's.
+/// One line per process; in older builds one per rank, by one process in one second: then the least is the
+/// engine's.
 inline void read_capacity(Start& start, const Hit& hit, const Words& at) {
     start.results = true;
     start.failures.clear();
@@ -202,7 +210,9 @@ inline void read_free_memory(Start& start, const Hit& hit, const Words& at) {
     take("kv cache memory in use is {n} bytes", "kv_in_use_bytes");
 }
 
-inline void read_ray(Start& start, const Hit& hit, const Words&) { start.facts.offer("executor", words("ray", hit.line)); }
+inline void read_ray(Start& start, const Hit& hit, const Words&) {
+    start.facts.offer("executor", words("ray", hit.line));
+}
 inline void read_worker(Start& start, const Hit& hit, const Words& at) {
     const std::string_view tag = hit.text.substr(0, hit.text.find(')'));
     start.note(ranks_of(tag));

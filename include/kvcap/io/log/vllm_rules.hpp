@@ -27,7 +27,9 @@ inline void read_too_long(Start& start, const Hit& hit, const Words& at) {
     }
 }
 
-inline void read_no_memory(Start& start, const Hit& hit, const Words&) { start.fail("no_memory_for_kv", hit.line); }
+inline void read_no_memory(Start& start, const Hit& hit, const Words&) {
+    start.fail("no_memory_for_kv", hit.line);
+}
 
 inline void read_below_share(Start& start, const Hit& hit, const Words& at) {
     v1(start, hit, at);
@@ -35,7 +37,9 @@ inline void read_below_share(Start& start, const Hit& hit, const Words& at) {
 }
 
 /// Startup lines that only say that something failed before.
-inline void read_echo(Start& start, const Hit& hit, const Words&) { start.fail("", hit.line); }
+inline void read_echo(Start& start, const Hit& hit, const Words&) {
+    start.fail("", hit.line);
+}
 
 inline void read_core_echo(Start& start, const Hit& hit, const Words& at) {
     v1(start, hit, at);
@@ -51,7 +55,8 @@ inline void read_pool_frame(Start& start, const Hit& hit, const Words&) {
 }
 
 inline void read_out_of_memory(Start& start, const Hit& hit, const Words&) {
-    const bool loaded = start.facts.has("weights_gib") || start.has_ranked("weights_gib") || start.has_ranked("weights_gb");
+    const bool loaded =
+        start.facts.has("weights_gib") || start.has_ranked("weights_gib") || start.has_ranked("weights_gb");
     const bool sized = start.has_ranked("available_kv_gib") || start.has_ranked("capacity_tokens");
     start.fail(loaded || sized ? "" : "weights_oom", hit.line);
 }
@@ -67,7 +72,8 @@ inline void read_unsupported(Start& start, const Hit& hit, const Words&) {
 /// "Add 3 padding layers": the number stands in front.
 inline void read_padding_layers(Start& start, const Hit& hit, const Words& at) {
     v1(start, hit, at);
-    if (const auto count = seek(hit.front.substr(hit.front.size() - std::min<std::size_t>(hit.front.size(), 12)), "Add {n}")) {
+    if (const auto count =
+            seek(hit.front.substr(hit.front.size() - std::min<std::size_t>(hit.front.size(), 12)), "Add {n}")) {
         start.facts.put("padding_layers", datum_of(count->at[0], 'n', hit.line));
     }
 }
@@ -77,17 +83,17 @@ inline void read_labels(Start& start, const Hit& hit, const Words& at) {
     start.results = true;
     each_argument(at.rest, [&](std::string_view key, std::string_view value, bool whole) {
         key.remove_prefix(key.starts_with("cache_config_") ? 13 : 0);
-        const std::string_view fact = key == "block_size"                  ? "block_size_metrics"
-                                      : key == "cache_dtype"               ? "kv_dtype"
-                                      : key == "enable_prefix_caching"     ? "prefix_caching"
-                                      : key == "gpu_memory_utilization"    ? "gpu_memory_utilization"
-                                      : key == "num_gpu_blocks"            ? "gpu_blocks"
-                                      : key == "num_cpu_blocks"            ? "cpu_blocks"
-                                      : key == "mamba_block_size"          ? "state_block_size"
-                                      : key == "mamba_cache_mode"          ? "state_mode"
-                                      : key == "kv_cache_size_tokens"      ? "capacity_tokens_metrics"
-                                      : key == "kv_cache_max_concurrency"  ? "concurrency_metrics"
-                                                                           : "";
+        const std::string_view fact = key == "block_size"                 ? "block_size_metrics"
+                                      : key == "cache_dtype"              ? "kv_dtype"
+                                      : key == "enable_prefix_caching"    ? "prefix_caching"
+                                      : key == "gpu_memory_utilization"   ? "gpu_memory_utilization"
+                                      : key == "num_gpu_blocks"           ? "gpu_blocks"
+                                      : key == "num_cpu_blocks"           ? "cpu_blocks"
+                                      : key == "mamba_block_size"         ? "state_block_size"
+                                      : key == "mamba_cache_mode"         ? "state_mode"
+                                      : key == "kv_cache_size_tokens"     ? "capacity_tokens_metrics"
+                                      : key == "kv_cache_max_concurrency" ? "concurrency_metrics"
+                                                                          : "";
         Datum datum = fact == "gpu_memory_utilization" ? words(unquoted(value), hit.line) : literal(value, hit.line);
         if (whole && !fact.empty() && datum.kind != Datum::Kind::none) {
             start.facts.put(fact, std::move(datum));
@@ -111,8 +117,8 @@ inline constexpr Rule rules[] = {
     {"Loading model weights took {d} GB", "weights_gb", Keep::by_rank},
     {"Model loading took {d} GB", "weights_gb", Keep::by_rank, v1},
     {"Model loading took {d} GiB", "weights_gib", Keep::by_rank, v1},
-    {"total_gpu_memory ({d}GiB) x gpu_memory_utilization ({d}) = {d}GiB", "total_gib,gpu_memory_utilization,budget_gib",
-     Keep::last, v0},
+    {"total_gpu_memory ({d}GiB) x gpu_memory_utilization ({d}) = {d}GiB",
+     "total_gib,gpu_memory_utilization,budget_gib", Keep::last, v0},
     {"total_gpu_memory={d}GiB", "total_gib", Keep::last, v0},
     {"total_gpu_memory {d}GiB", "total_gib", Keep::last, v0},
     {"gpu_memory_utilization={d}", "gpu_memory_utilization", Keep::first},
@@ -145,16 +151,19 @@ inline constexpr Rule rules[] = {
     {"Estimated MRV2 CUDA graph memory: {d} GiB", "graph_estimate_gib", Keep::last, v1},
     {"The current --gpu-memory-utilization={d} is equivalent to --gpu-memory-utilization={d}",
      "utilization_noted,equivalent_utilization", Keep::last, v1},
-    {"CUDA graph pool memory: {d} GiB (actual), {d} GiB (estimated)", "graph_actual_gib,graph_estimate_gib", Keep::last, v1},
+    {"CUDA graph pool memory: {d} GiB (actual), {d} GiB (estimated)", "graph_actual_gib,graph_estimate_gib",
+     Keep::last, v1},
     {"Graph capturing finished in {d} secs, took {d} GiB", "-,graph_actual_gib"},
     {"Free memory on device{*} ({d}/{d} GiB) on startup. Desired GPU memory utilization is ({d}, {d} GiB)",
      "free_gib,total_gib,utilization_desired,desired_gib", Keep::last, read_free_memory},
     {"Free memory on device{*} ({d}/{d} GiB) on startup is less than desired GPU memory utilization ({d}, {d} GiB)",
      "free_gib,total_gib,utilization_desired,desired_gib", Keep::last, read_below_share},
-    {"Initial free memory {d} GiB, reserved {d} GiB memory for KV", "free_gib,available_kv_gib", Keep::by_rank, read_manual},
+    {"Initial free memory {d} GiB, reserved {d} GiB memory for KV", "free_gib,available_kv_gib", Keep::by_rank,
+     read_manual},
     {"Auto-fit max_model_len: reduced from {n} to {n} to fit in available GPU memory ({d} GiB",
      "auto_fit_from,auto_fit_to,available_kv_gib_binding", Keep::last, v1},
-    {"Overriding num_gpu_blocks={n} with num_gpu_blocks_override={n}", "gpu_blocks_before,gpu_blocks", Keep::last, read_override},
+    {"Overriding num_gpu_blocks={n} with num_gpu_blocks_override={n}", "gpu_blocks_before,gpu_blocks", Keep::last,
+     read_override},
     {"KV cache page size calculated by vLLM ({n} Bytes){*}used by {w} kernel ({n} Bytes)",
      "page_bytes_planned,-,page_bytes_actual", Keep::last, read_page_sizes},
     {"Prefix caching in Mamba cache '{q}' mode", "state_mode", Keep::last, read_state_caching},
@@ -219,8 +228,9 @@ inline std::string failure(const Start& start) {
 inline bool shortens(std::string_view name, std::string_view model) {
     const std::string_view base = model.substr(model.rfind('/') + 1);
     const auto low = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-    return name == model || (name.size() <= base.size() &&
-                             std::equal(name.begin(), name.end(), base.begin(), [&](char a, char b) { return low(a) == low(b); }));
+    return name == model ||
+           (name.size() <= base.size() &&
+            std::equal(name.begin(), name.end(), base.begin(), [&](char a, char b) { return low(a) == low(b); }));
 }
 
 inline void settle_pool(Start& start) {
@@ -236,7 +246,8 @@ inline void settle_pool(Start& start) {
             start.facts.offer("block_size", *block);
         }
     }
-    if (const Datum* tokens = start.facts.find("capacity_tokens_metrics"); tokens != nullptr && !start.has_ranked("capacity_tokens")) {
+    if (const Datum* tokens = start.facts.find("capacity_tokens_metrics");
+        tokens != nullptr && !start.has_ranked("capacity_tokens")) {
         start.facts.offer("capacity_tokens", *tokens);
     }
 }

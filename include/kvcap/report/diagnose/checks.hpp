@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Do a log's own figures agree? Each identity that an engine's printed numbers must obey, within their printed digits.
+// Do a log's own figures agree? Each identity that an engine's printed numbers must obey, within their printed
+// digits.
 #pragma once
 
 #include <kvcap/report/diagnose/finding.hpp>
@@ -19,7 +20,8 @@ struct Check {
 
 namespace checks {
 
-inline void add(Diagnosis& on, std::vector<Check>& all, std::string_view fact, std::string what, double low, double high) {
+inline void add(Diagnosis& on, std::vector<Check>& all, std::string_view fact, std::string what, double low,
+                double high) {
     if (known(on[fact], low, high)) {
         const logs::Datum* datum = on.find(fact);
         all.push_back({std::move(what), on[fact], low, high, {}});
@@ -32,11 +34,14 @@ inline void add(Diagnosis& on, std::vector<Check>& all, std::string_view fact, s
 inline void vllm(Diagnosis& on, std::vector<Check>& all) {
     const double blocks = on["gpu_blocks"], length = on["max_model_len"];
     if (on.text("generation") == "v0") {
-        add(on, all, "concurrency", "concurrency is blocks x 16 / length", blocks * 16 / length - 0.0051, blocks * 16 / length + 0.0051);
+        add(on, all, "concurrency", "concurrency is blocks x 16 / length", blocks * 16 / length - 0.0051,
+            blocks * 16 / length + 0.0051);
         const double rest = on["budget_gib"] - on["weights_gib"] - on["non_torch_gib"] - on["peak_activation_gib"];
-        add(on, all, "available_kv_gib", "the pool is the budget less weights, non-torch memory and activations", rest - 0.0251, rest + 0.0251);
+        add(on, all, "available_kv_gib", "the pool is the budget less weights, non-torch memory and activations",
+            rest - 0.0251, rest + 0.0251);
     }
-    add(on, all, "equivalent_utilization", "the share without graphs is below the share, unless the estimate is negative", -1,
+    add(on, all, "equivalent_utilization",
+        "the share without graphs is below the share, unless the estimate is negative", -1,
         on["graph_estimate_gib"] < 0 ? 2 : on["gpu_memory_utilization"] + 0.00005);
     const double suggested = on["capacity_tokens_metrics"];
     add(on, all, "capacity_tokens", "log and metrics print the same tokens", suggested, suggested);
@@ -48,8 +53,8 @@ inline void sglang(Diagnosis& on, std::vector<Check>& all) {
     const double rate = on["bytes_per_full_token"], page = known(on["page_size"]) ? on["page_size"] : 1;
     const double rate_low = on.low("bytes_per_full_token"), rate_high = on.high("bytes_per_full_token");
     if (known(rate)) {
-        add(on, all, "full_tokens", "tokens are the pool by bytes a token, in whole pages", on.low("available_kv_gib") * gib / rate_high - page,
-            on.high("available_kv_gib") * gib / rate_low);
+        add(on, all, "full_tokens", "tokens are the pool by bytes a token, in whole pages",
+            on.low("available_kv_gib") * gib / rate_high - page, on.high("available_kv_gib") * gib / rate_low);
     }
     const double rest = on["profiled_available_gb"] - on["profiled_total_gb"] * (1 - on["profiled_fraction"]);
     add(on, all, "rest_memory_gb", "the rest is what is free less total x (1 - share)", rest - 0.0151, rest + 0.0151);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What does a finding hold? What was seen (and on which lines), what it means, what to change and what that gains; its
-// figures by name, printed or computed. Data only: screens and JSON are made of it.
+// What does a finding hold? What was seen (and on which lines), what it means, what to change and what that gains;
+// its figures by name, printed or computed. Data only: screens and JSON are made of it.
 #pragma once
 
 #include <fmt/format.h>
@@ -58,8 +58,8 @@ public:
     double high(std::string_view name) const { return (*this)[name] + half(name); }
 
     /// `from`: names of the facts it rests on, for the lines; the reference holds until the next one is added.
-    Finding& add(std::string_view kind, std::initializer_list<std::string_view> from, std::string seen, std::string meaning,
-                 std::string change = {}) {
+    Finding& add(std::string_view kind, std::initializer_list<std::string_view> from, std::string seen,
+                 std::string meaning, std::string change = {}) {
         findings.push_back({std::string{kind}, std::move(seen), std::move(meaning), std::move(change)});
         for (const std::string_view name : from) {
             const logs::Datum* datum = facts_.find(name);
@@ -80,7 +80,9 @@ private:
     const logs::Facts& facts_;
 };
 
-inline bool known(double value) noexcept { return std::isfinite(value); }
+inline bool known(double value) noexcept {
+    return std::isfinite(value);
+}
 template <class... More>
 bool known(double value, More... more) noexcept {
     return std::isfinite(value) && known(more...);
@@ -118,9 +120,11 @@ inline void per_token(Diagnosis& on, std::string_view amount, double unit, doubl
     if (!(tokens > 0) || !known(low, high)) {
         return;
     }
-    on.add("bytes-per-token", {amount}, fmt::format("{} of cache for {} tokens", on.text(amount), with_commas(tokens)),
-           fmt::format("{} to {} bytes a token{}", with_commas(std::ceil(low)), with_commas(std::floor(high)),
-                       known(round.value) ? fmt::format("; the round number in between is {}", with_commas(round.value)) : ""))
+    on.add(
+          "bytes-per-token", {amount}, fmt::format("{} of cache for {} tokens", on.text(amount), with_commas(tokens)),
+          fmt::format(
+              "{} to {} bytes a token{}", with_commas(std::ceil(low)), with_commas(std::floor(high)),
+              known(round.value) ? fmt::format("; the round number in between is {}", with_commas(round.value)) : ""))
         .with("bytes_per_token", round.value)
         .with("bytes_per_token_middle", (low + high) / 2)
         .with("kib_per_token", round.value / kib);

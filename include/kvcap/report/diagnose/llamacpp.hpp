@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What do the amounts of llama.cpp and ollama mean? Cells and bytes a token, what grows with the context and what does not,
-// state rows by slots, buffers beside the cache, what another type would take (q8_0: 34 bytes for 32 values, q4_0: 18).
+// What do the amounts of llama.cpp and ollama mean? Cells and bytes a token, what grows with the context and what
+// does not, state rows by slots, buffers beside the cache, what another type would take (q8_0: 34 bytes for 32
+// values, q4_0: 18).
 #pragma once
 
 #include <kvcap/report/diagnose/finding.hpp>
@@ -14,7 +15,11 @@ inline double bytes_of(const std::string& amount) {
     const auto parsed = logs::match(amount, "{d} {w}");
     const double number = parsed ? logs::number(logs::words(parsed->at[0])).value_or(std::nan("")) : std::nan("");
     const std::string_view unit = parsed ? parsed->at[1] : std::string_view{};
-    return number * (unit == "GiB" ? gib : unit == "MiB" ? mib : unit == "KiB" ? kib : unit == "B" ? 1 : std::nan(""));
+    return number * (unit == "GiB"   ? gib
+                     : unit == "MiB" ? mib
+                     : unit == "KiB" ? kib
+                     : unit == "B"   ? 1
+                                     : std::nan(""));
 }
 
 inline double field(const logs::Datum& row, std::string_view name) {
@@ -36,31 +41,44 @@ inline std::string word(const logs::Datum& row, std::string_view name) {
 
 inline void quantised(Diagnosis& on, const std::string& type, double amount) {
     if (type == "f16" || type == "bf16") {
-        Finding& found = on.add("quantise", {}, fmt::format("{:.2f} MiB in {}", amount, type), fmt::format("q8_0 would take {:.0f} MiB", amount * q8_of_f16), "-ctk q8_0 -ctv q8_0");
+        Finding& found = on.add("quantise", {}, fmt::format("{:.2f} MiB in {}", amount, type),
+                                fmt::format("q8_0 would take {:.0f} MiB", amount * q8_of_f16), "-ctk q8_0 -ctv q8_0");
         found.with("q8_mib", amount * q8_of_f16).with("gain_mib", amount * (1 - q8_of_f16));
         found.gain_bytes = amount * (1 - q8_of_f16) * mib;
     } else if (type == "q4_0") {
-        on.add("q4-is-4.5-bits", {}, "q4_0", "18 bytes for 32 values: 4.5 bits, 12.5% above 4").with("ratio", 18.0 / 16);
+        on.add("q4-is-4.5-bits", {}, "q4_0", "18 bytes for 32 values: 4.5 bits, 12.5% above 4")
+            .with("ratio", 18.0 / 16);
     }
 }
 
 inline void one_cache(Diagnosis& on) {
     const double amount = on["kv_mib"], cells = on["cells"], layers = on["kv_layers"];
     if (known(amount, cells) && cells > 0) {
-        on.add("bytes-per-token", {"kv_mib", "cells"}, fmt::format("{:.2f} MiB for {} cells", amount, with_commas(cells)), fmt::format("{} bytes a token", with_commas(amount * mib / cells)))
+        on.add("bytes-per-token", {"kv_mib", "cells"},
+               fmt::format("{:.2f} MiB for {} cells", amount, with_commas(cells)),
+               fmt::format("{} bytes a token", with_commas(amount * mib / cells)))
             .with("bytes_per_token", amount * mib / cells)
             .with("per_layer", amount * mib / cells / layers);
     }
     if (known(amount)) {
-        on.add("amount", {"kv_mib"}, fmt::format("{:.2f} MiB of cache", amount), fmt::format("{:.3f} GiB", amount / 1024)).with("kv_gib", amount / 1024).with("per_sequence_mib", amount / on["n_seq_max"]);
+        on.add("amount", {"kv_mib"}, fmt::format("{:.2f} MiB of cache", amount),
+               fmt::format("{:.3f} GiB", amount / 1024))
+            .with("kv_gib", amount / 1024)
+            .with("per_sequence_mib", amount / on["n_seq_max"]);
         quantised(on, on.text("kv_type_k"), amount);
     }
     if (const double width = on["kv_lora_rank"] + on["qk_rope"]; known(width)) {
-        on.add("latent", {"kv_lora_rank"}, fmt::format("one latent of {:.0f} a layer", width), "no V at all where kv^T is not used").with("width", width).with("layers", layers);
+        on.add("latent", {"kv_lora_rank"}, fmt::format("one latent of {:.0f} a layer", width),
+               "no V at all where kv^T is not used")
+            .with("width", width)
+            .with("layers", layers);
     }
     const double compute = on["compute_mib"];
     if (known(amount, compute) && compute > amount) {
-        on.add("graph-dominates", {"compute_mib", "kv_mib"}, fmt::format("{:.2f} MiB of compute buffer beside {:.2f} MiB of cache", compute, amount), fmt::format("{:.1f} times the cache", compute / amount), "a smaller micro-batch (-ub), flash attention, or -amb in the fork: the lever is not the cache type")
+        on.add("graph-dominates", {"compute_mib", "kv_mib"},
+               fmt::format("{:.2f} MiB of compute buffer beside {:.2f} MiB of cache", compute, amount),
+               fmt::format("{:.1f} times the cache", compute / amount),
+               "a smaller micro-batch (-ub), flash attention, or -amb in the fork: the lever is not the cache type")
             .with("compute", compute)
             .with("kv", amount)
             .with("factor", compute / amount);
@@ -68,8 +86,10 @@ inline void one_cache(Diagnosis& on) {
     const double per_seq = on["n_ctx_per_seq"];
     if (known(amount, per_seq) && !known(cells)) {
         for (const double slots : {1.0, 2.0, 4.0, 8.0}) {
-            on.add("slots", {"kv_mib", "n_ctx_per_seq"}, fmt::format("{:.2f} MiB, {} cells a sequence", amount, with_commas(per_seq)),
-                   fmt::format("one reading: {:.0f} slots, {} cells at {} bytes; the model or n_seq_max decides", slots, with_commas(per_seq * slots), with_commas(amount * mib / per_seq / slots)))
+            on.add("slots", {"kv_mib", "n_ctx_per_seq"},
+                   fmt::format("{:.2f} MiB, {} cells a sequence", amount, with_commas(per_seq)),
+                   fmt::format("one reading: {:.0f} slots, {} cells at {} bytes; the model or n_seq_max decides",
+                               slots, with_commas(per_seq * slots), with_commas(amount * mib / per_seq / slots)))
                 .with("slots", slots)
                 .with("cells", per_seq * slots)
                 .with("bytes_per_token", amount * mib / per_seq / slots);
@@ -88,27 +108,39 @@ inline void several_caches(Diagnosis& on) {
         sum += known(amount) ? amount : 0;
         if (word(cache, "kind") == "window") {
             constant += amount;
-            // Cells are the window and the micro-batch, padded: the micro-batch is the largest power of two in them.
+            // Cells are the window and the micro-batch, padded: the micro-batch is the largest power of two in
+            // them.
             const double batch = std::exp2(std::floor(std::log2(std::max(1.0, cells - 1))));
             const double small = cells - batch + 512;
             if (batch > 512) {
-                on.add("window-cells", {}, fmt::format("{} window cells", with_commas(cells)), fmt::format("a micro-batch of 512 instead of {} would need {} cells, {:.2f} MiB", with_commas(batch), with_commas(small), amount * small / cells), "-ub 512")
+                on.add("window-cells", {}, fmt::format("{} window cells", with_commas(cells)),
+                       fmt::format("a micro-batch of 512 instead of {} would need {} cells, {:.2f} MiB",
+                                   with_commas(batch), with_commas(small), amount * small / cells),
+                       "-ub 512")
                     .with("cells", cells)
                     .with("mib", amount)
                     .with("small_mib", amount * small / cells);
             }
         } else if (field(cache, "kv_layers") == 0) {
-            on.add("empty-base", {}, "a cache with 0 layers and 0.00 MiB", "empty by design; the memory is in the other caches").with("layers", 0);
+            on.add("empty-base", {}, "a cache with 0 layers and 0.00 MiB",
+                   "empty by design; the memory is in the other caches")
+                .with("layers", 0);
         } else {
             full = amount, full_cells = cells, full_layers = field(cache, "kv_layers");
         }
         quantised(on, word(cache, "kv_type_k"), amount);
     }
     if (caches != nullptr && caches->items.size() > 1) {
-        on.add("several-caches", {}, fmt::format("{} caches print one line each", caches->items.size()), fmt::format("{:.2f} MiB in all: the lines add up, none replaces another", sum)).with("sum_mib", sum).with("sum_gib", sum / 1024);
+        on.add("several-caches", {}, fmt::format("{} caches print one line each", caches->items.size()),
+               fmt::format("{:.2f} MiB in all: the lines add up, none replaces another", sum))
+            .with("sum_mib", sum)
+            .with("sum_gib", sum / 1024);
     }
     if (full_cells > 0 && full_layers > 0) {
-        on.add("slope-constant", {}, fmt::format("{:.2f} MiB grow with the context, {:.2f} MiB do not", full, constant), fmt::format("{} bytes a token; all {:.0f} layers full would take {:.0f} MiB", with_commas(full * mib / full_cells), layers, full / full_layers * layers))
+        on.add("slope-constant", {},
+               fmt::format("{:.2f} MiB grow with the context, {:.2f} MiB do not", full, constant),
+               fmt::format("{} bytes a token; all {:.0f} layers full would take {:.0f} MiB",
+                           with_commas(full * mib / full_cells), layers, full / full_layers * layers))
             .with("bytes_per_token", full * mib / full_cells)
             .with("constant_mib", constant)
             .with("all_full_mib", full / full_layers * layers);
@@ -121,9 +153,16 @@ inline void state_rows(Diagnosis& on, double amount, double slots, double depth)
         return;
     }
     const double planes = 1 + (known(depth) ? depth : 0);
-    Finding& found = on.add("state-rows", {"rs_mib"}, fmt::format("{:.2f} MiB of states for {:.0f} slots{}", amount, slots, planes > 1 ? fmt::format(", stored {:.0f} times for rollback", planes) : ""),
-                            "they grow with slots, not with the context, and stay f32 whatever the cache type", "-np 1, or a smaller draft maximum");
-    found.with("rs_mib", amount).with("slots", slots).with("planes", planes).with("per_slot", amount / slots).with("one_slot", amount / slots);
+    Finding& found = on.add("state-rows", {"rs_mib"},
+                            fmt::format("{:.2f} MiB of states for {:.0f} slots{}", amount, slots,
+                                        planes > 1 ? fmt::format(", stored {:.0f} times for rollback", planes) : ""),
+                            "they grow with slots, not with the context, and stay f32 whatever the cache type",
+                            "-np 1, or a smaller draft maximum");
+    found.with("rs_mib", amount)
+        .with("slots", slots)
+        .with("planes", planes)
+        .with("per_slot", amount / slots)
+        .with("one_slot", amount / slots);
     found.with("depth3", amount / planes * 4).with("gain_mib", amount - amount / slots);
     found.gain_bytes = (amount - amount / slots) * mib;
 }
@@ -132,11 +171,20 @@ inline void contexts(Diagnosis& on) {
     const logs::Datum* all = on.find("contexts");
     for (std::size_t i = 0; all != nullptr && i < all->items.size(); ++i) {
         const logs::Datum& one = all->items[i].value;
-        const double amount = field(one, "kv_mib"), layers = field(one, "kv_layers"), cells = field(one, "cells"), total = on["n_layer"];
+        const double amount = field(one, "kv_mib"), layers = field(one, "kv_layers"), cells = field(one, "cells"),
+                     total = on["n_layer"];
         if (i > 0) {
-            on.add("draft-cost", {}, fmt::format("the draft context: {:.2f} MiB of cache, {:.2f} MiB of graph", amount, field(one, "compute_mib")), "a second graph buffer comes with it").with("kv", amount).with("graph", field(one, "compute_mib")).with("sum", amount + field(one, "compute_mib"));
+            on.add("draft-cost", {},
+                   fmt::format("the draft context: {:.2f} MiB of cache, {:.2f} MiB of graph", amount,
+                               field(one, "compute_mib")),
+                   "a second graph buffer comes with it")
+                .with("kv", amount)
+                .with("graph", field(one, "compute_mib"))
+                .with("sum", amount + field(one, "compute_mib"));
         } else {
-            on.add("attention-layers", {"n_layer"}, fmt::format("{:.0f} of {:.0f} layers hold KV", layers, total), fmt::format("{} bytes a token; over all layers it would be {:.0f} MiB", with_commas(amount * mib / cells), amount / layers * total))
+            on.add("attention-layers", {"n_layer"}, fmt::format("{:.0f} of {:.0f} layers hold KV", layers, total),
+                   fmt::format("{} bytes a token; over all layers it would be {:.0f} MiB",
+                               with_commas(amount * mib / cells), amount / layers * total))
                 .with("kv_mib", amount)
                 .with("wrong_mib", amount / layers * total)
                 .with("bytes_per_token", amount * mib / cells);
@@ -154,82 +202,50 @@ inline void devices(Diagnosis& on) {
         }
     }
     if (known(states, amount)) {
-        on.add("state-exceeds-kv", {"rs_mib", "kv_mib"}, fmt::format("states {:.2f} MiB, cache {:.2f} MiB", states, amount), states > amount ? "with few tokens the slots dominate" : "the cache dominates").with("rs", states).with("kv", amount);
+        on.add("state-exceeds-kv", {"rs_mib", "kv_mib"},
+               fmt::format("states {:.2f} MiB, cache {:.2f} MiB", states, amount),
+               states > amount ? "with few tokens the slots dominate" : "the cache dominates")
+            .with("rs", states)
+            .with("kv", amount);
     }
     if (weights > 0 && known(amount, compute)) {
         const double sum = weights + amount + compute + (known(states) ? states : 0);
-        on.add("device-sum", {"kv_mib", "compute_mib"}, "weights, cache, states and compute buffer", fmt::format("{:.2f} MiB on the card", sum)).with("sum", sum);
+        on.add("device-sum", {"kv_mib", "compute_mib"}, "weights, cache, states and compute buffer",
+               fmt::format("{:.2f} MiB on the card", sum))
+            .with("sum", sum);
     }
     if (on.has("dry_pass_mib")) {
-        on.add("two-passes", {"dry_pass_mib"}, "the load is printed twice", "a dry pass with zeros and the real one; zeros are no empty cache").with("first", on.text("dry_pass_mib")).with("last", amount);
+        on.add("two-passes", {"dry_pass_mib"}, "the load is printed twice",
+               "a dry pass with zeros and the real one; zeros are no empty cache")
+            .with("first", on.text("dry_pass_mib"))
+            .with("last", amount);
     }
     const std::string printed = on.text("offloaded");
     if (const auto offloaded = logs::match(printed, "{n}/{n}")) {
         const double on_card = static_cast<double>(logs::integer_of(offloaded->at[0]).value_or(0));
         const double all = static_cast<double>(logs::integer_of(offloaded->at[1]).value_or(0));
-        on.add("offload", {"offloaded"}, fmt::format("{:.0f} of {:.0f} layers are on the card", on_card, all), on_card < all ? "the rest runs on the host, its cache too" : "all of them", on_card < all ? "-ngl" : "").with("offloaded", on_card).with("layers", all);
+        on.add("offload", {"offloaded"}, fmt::format("{:.0f} of {:.0f} layers are on the card", on_card, all),
+               on_card < all ? "the rest runs on the host, its cache too" : "all of them",
+               on_card < all ? "-ngl" : "")
+            .with("offloaded", on_card)
+            .with("layers", all);
     }
-    if (const logs::Datum* packed = on.find("compressed_kv_mib_by_device"); packed != nullptr && packed->items.size() > 1) {
+    if (const logs::Datum* packed = on.find("compressed_kv_mib_by_device");
+        packed != nullptr && packed->items.size() > 1) {
         double least = 1e300, most = 0;
         for (const logs::Field& one : packed->items) {
             least = std::min(least, logs::number(one.value).value_or(0));
             most = std::max(most, logs::number(one.value).value_or(0));
         }
-        on.add("uneven", {}, "devices hold unlike amounts", fmt::format("they differ by {:.0f} MiB: layers of unlike kind do not divide evenly", most - least)).with("difference", most - least);
+        on.add("uneven", {}, "devices hold unlike amounts",
+               fmt::format("they differ by {:.0f} MiB: layers of unlike kind do not divide evenly", most - least))
+            .with("difference", most - least);
     }
-    if (!known(amount) && !on.has("caches") && !on.has("contexts") && !on.has("kv_by_device") && on.has("verbosity")) {
-        on.add("no-sizes", {"verbosity"}, fmt::format("verbosity {:.0f} prints no sizes", on["verbosity"]), "not measured, which is not zero", "-lv 4 for buffers, -v for layers").with("verbosity", on["verbosity"]);
-    }
-}
-
-inline double sum_of(Diagnosis& on, std::string_view name, bool host) {
-    double sum = 0;
-    const logs::Datum* all = on.find(name);
-    for (std::size_t i = 0; all != nullptr && i < all->items.size(); ++i) {
-        sum += logs::llamacpp::host_device(all->items[i].name) == host ? bytes_of(all->items[i].value.words) : 0;
-    }
-    return sum;
-}
-
-inline void ollama_devices(Diagnosis& on) {
-    const double card = sum_of(on, "kv_by_device", false), host = sum_of(on, "kv_by_device", true);
-    const double graph = sum_of(on, "compute_by_device", false);
-    if (card > 0 || host > 0) {
-        Finding& found = on.add("kv-follows-layers", {}, fmt::format("{:.1f} GiB of cache on the card, {:.1f} GiB on the host", card / gib, host / gib), "the cache is split as the layers are", "OLLAMA_KV_CACHE_TYPE=q8_0");
-        found.with("cpu_share", host / (card + host)).with("kv", card / gib).with("graph", graph / gib).with("gain_gib", card / gib * (1 - q8_of_f16)).with("q8_gib", (card + host) / gib * q8_of_f16);
-        found.gain_bytes = card * (1 - q8_of_f16);
-    }
-    const double budget = bytes_of(on.text("gpu_available")), free = bytes_of(on.text("system_free"));
-    if (known(budget, free) && free < budget) {
-        on.add("free-mismatch", {"gpu_available", "system_free"}, fmt::format("{} for the card, {} free in the system", on.text("gpu_available"), on.text("system_free")), "on unified memory the smaller one is real").with("budget", budget / gib).with("free", free / gib);
-    }
-}
-
-inline void ollama_offload(Diagnosis& on) {
-    const double full = bytes_of(on.text("required_full")), there = bytes_of(on.text("memory_available"));
-    if (known(full, there)) {
-        Finding& found = on.add("misses-by", {"required_full", "memory_available"}, fmt::format("{} needed for all layers, {} there", on.text("required_full"), on.text("memory_available")), full > there ? "some layers run on the host" : "all layers fit",
-                                full > there ? "a shorter context, or no projector" : "");
-        found.with("short_gib", (full - there) / gib).with("kv_mib", bytes_of(on.text("required_kv")) / mib);
-    }
-    const double projector = bytes_of(on.text("projector_weights")) + bytes_of(on.text("projector_graph"));
-    if (known(projector)) {
-        on.add("projector", {"projector_weights"}, fmt::format("vision parts take {:.1f} GiB", projector / gib), fmt::format("{:.1f} times the cache", projector / bytes_of(on.text("required_kv")))).with("gib", projector / gib);
-    }
-}
-
-inline void diagnose(Diagnosis& on) {
-    one_cache(on);
-    several_caches(on);
-    contexts(on);
-    if (!on.has("contexts")) {
-        state_rows(on, on["rs_mib"], on["rs_cells"], on["rs_seq"]);
-    }
-    devices(on);
-    ollama_devices(on);
-    ollama_offload(on);
-    if (on.text("error_category") == "draft_failed") {
-        on.add("real-cause", {"error_category"}, "the draft context failed", "it is only the last step: the memory went to the target's buffers and state rows", "-np 1 or a smaller draft maximum");
+    if (!known(amount) && !on.has("caches") && !on.has("contexts") && !on.has("kv_by_device") &&
+        on.has("verbosity")) {
+        on.add("no-sizes", {"verbosity"}, fmt::format("verbosity {:.0f} prints no sizes", on["verbosity"]),
+               "not measured, which is not zero", "-lv 4 for buffers, -v for layers")
+            .with("verbosity", on["verbosity"]);
     }
 }
 

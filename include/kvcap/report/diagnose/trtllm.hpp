@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What do TensorRT-LLM's figures mean? The fraction is of what is free after loading; blocks are rounded up; execution
-// context memory grows with max_num_tokens; a pool too small cuts the context without an error.
+// What do TensorRT-LLM's figures mean? The fraction is of what is free after loading; blocks are rounded up;
+// execution context memory grows with max_num_tokens; a pool too small cuts the context without an error.
 #pragma once
 
 #include <kvcap/report/diagnose/finding.hpp>
@@ -10,40 +10,62 @@ namespace kvcap::inline v1::report::trtllm_log {
 inline void fraction(Diagnosis& on) {
     const double pool = on["kv_gib"], free = on["available_gib"];
     if (known(pool, free)) {
-        on.add("fraction", {"kv_gib", "available_gib"}, fmt::format("{} of {} GiB", on.text("kv_gib"), on.text("available_gib")), fmt::format("{:.2f} of what is free after loading, not of the card", pool / free)).with("fraction", pool / free);
+        on.add("fraction", {"kv_gib", "available_gib"},
+               fmt::format("{} of {} GiB", on.text("kv_gib"), on.text("available_gib")),
+               fmt::format("{:.2f} of what is free after loading, not of the card", pool / free))
+            .with("fraction", pool / free);
     }
     if (const double given = on["default_fraction"]; known(given)) {
-        on.add("default-fraction", {"default_fraction"}, fmt::format("{} of free memory by default", on.text("default_fraction")), "a second engine on the card runs out of memory", "set the fraction or max_tokens").with("fraction", given);
+        on.add("default-fraction", {"default_fraction"},
+               fmt::format("{} of free memory by default", on.text("default_fraction")),
+               "a second engine on the card runs out of memory", "set the fraction or max_tokens")
+            .with("fraction", given);
     }
 }
 
 /// Without an amount: blocks that 0.9 of the free memory was rounded up to.
 inline void rate(Diagnosis& on) {
-    const double tokens = on["capacity_tokens"], blocks = on["primary_blocks"], given = on["tokens_per_block"], exact = on["kv_bytes"];
+    const double tokens = on["capacity_tokens"], blocks = on["primary_blocks"], given = on["tokens_per_block"],
+                 exact = on["kv_bytes"];
     if (known(exact, tokens)) {
-        on.add("bytes-per-token", {"kv_bytes", "capacity_tokens"}, fmt::format("{} bytes for {} tokens", with_commas(exact), with_commas(tokens)), fmt::format("{} bytes a token, {:.2f} GiB", with_commas(exact / tokens), exact / gib)).with("bytes_per_token", exact / tokens).with("gib", exact / gib);
+        on.add("bytes-per-token", {"kv_bytes", "capacity_tokens"},
+               fmt::format("{} bytes for {} tokens", with_commas(exact), with_commas(tokens)),
+               fmt::format("{} bytes a token, {:.2f} GiB", with_commas(exact / tokens), exact / gib))
+            .with("bytes_per_token", exact / tokens)
+            .with("gib", exact / gib);
     } else if (known(tokens)) {
         per_token(on, "kv_gib", gib, tokens);
     }
-    const Round token = known(tokens) ? roundest(on.low("kv_gib") * gib / tokens, on.high("kv_gib") * gib / tokens) : Round{};
+    const Round token =
+        known(tokens) ? roundest(on.low("kv_gib") * gib / tokens, on.high("kv_gib") * gib / tokens) : Round{};
     if (known(token.value)) {
-        on.add("reserved-vs-needed", {"kv_gib"}, fmt::format("{} GiB are reserved", on.text("kv_gib")), fmt::format("one request of 40,960 tokens needs {:.3f} GiB", 40960 * token.value / gib), "max_tokens or a lower fraction gives memory back").with("gib_40k", 40960 * token.value / gib).with("gib_8k", 8192 * token.value / gib);
+        on.add("reserved-vs-needed", {"kv_gib"}, fmt::format("{} GiB are reserved", on.text("kv_gib")),
+               fmt::format("one request of 40,960 tokens needs {:.3f} GiB", 40960 * token.value / gib),
+               "max_tokens or a lower fraction gives memory back")
+            .with("gib_40k", 40960 * token.value / gib)
+            .with("gib_8k", 8192 * token.value / gib);
     }
     if (known(blocks)) {
         for (const double block : {given, 64.0, 32.0}) {
             if (!known(block) || (known(given) && block != given)) {
                 continue;
             }
-            Finding& found = on.add("blocks", {"primary_blocks", "tokens_per_block"}, fmt::format("{} blocks", with_commas(blocks)), fmt::format("{} tokens at {:.0f} a block{}", with_commas(blocks * block), block, known(given) ? "" : ", one reading: the block size is not in the log"));
+            Finding& found = on.add(
+                "blocks", {"primary_blocks", "tokens_per_block"}, fmt::format("{} blocks", with_commas(blocks)),
+                fmt::format("{} tokens at {:.0f} a block{}", with_commas(blocks * block), block,
+                            known(given) ? "" : ", one reading: the block size is not in the log"));
             found.with("blocks", blocks).with("tokens", blocks * block);
             if (!known(tokens)) {
-                const Round each = roundest(on.low("available_gib") * 0.9 * gib / blocks / block, on.high("available_gib") * 0.9 * gib / (blocks - 1) / block);
+                const Round each = roundest(on.low("available_gib") * 0.9 * gib / blocks / block,
+                                            on.high("available_gib") * 0.9 * gib / (blocks - 1) / block);
                 found.with("bytes_per_token", each.value);
             }
         }
     }
     if (const double length = on["max_model_len"]; known(tokens, length)) {
-        on.add("sequences", {"capacity_tokens"}, fmt::format("length {}", with_commas(length)), fmt::format("{:.2f} full-length sequences fit", tokens / length)).with("sequences", tokens / length);
+        on.add("sequences", {"capacity_tokens"}, fmt::format("length {}", with_commas(length)),
+               fmt::format("{:.2f} full-length sequences fit", tokens / length))
+            .with("sequences", tokens / length);
     }
 }
 
@@ -54,8 +76,12 @@ inline void context_memory(Diagnosis& on) {
     const double tokens = on["max_num_tokens"];
     if (known(amount, tokens) && tokens > 8192) {
         const double gain = amount * (1 - 8192 / tokens) * mib;
-        Finding& found = on.add("activation-eats-kv", {"context_memory", "max_num_tokens"}, fmt::format("{} of execution context for {} tokens at once", on.text("context_memory"), with_commas(tokens)), fmt::format("{:.4f} MiB a token", amount / tokens),
-                                fmt::format("8,192 tokens with chunked context free about {:.1f} GiB for the cache", gain / gib));
+        Finding& found =
+            on.add("activation-eats-kv", {"context_memory", "max_num_tokens"},
+                   fmt::format("{} of execution context for {} tokens at once", on.text("context_memory"),
+                               with_commas(tokens)),
+                   fmt::format("{:.4f} MiB a token", amount / tokens),
+                   fmt::format("8,192 tokens with chunked context free about {:.1f} GiB for the cache", gain / gib));
         found.with("mib", amount).with("per_token_mib", amount / tokens).with("gain_gib", gain / gib);
         found.gain_bytes = gain;
     }
@@ -76,9 +102,14 @@ inline void cut(Diagnosis& on) {
     };
     const double wanted = of(0, "max_seq_len"), got = of(1, "max_seq_len"), block = on["tokens_per_block"];
     const double missing = std::ceil(wanted / block) - of(1, "primary_blocks");
-    on.add("two-phases", {}, "the pool line is printed twice", "the first is a dry run for the estimate; the last one counts").with("estimated_blocks", of(0, "primary_blocks"));
+    on.add("two-phases", {}, "the pool line is printed twice",
+           "the first is a dry run for the estimate; the last one counts")
+        .with("estimated_blocks", of(0, "primary_blocks"));
     if (got < wanted) {
-        Finding& found = on.add("silent-cut", {"error_category"}, fmt::format("the context was cut from {:.0f} to {:.0f} without an error", wanted, got), fmt::format("{:.0f} more blocks are missing", missing), "free memory or raise the fraction");
+        Finding& found =
+            on.add("silent-cut", {"error_category"},
+                   fmt::format("the context was cut from {:.0f} to {:.0f} without an error", wanted, got),
+                   fmt::format("{:.0f} more blocks are missing", missing), "free memory or raise the fraction");
         found.with("final", got).with("wanted", wanted).with("missing_blocks", missing);
     }
 }

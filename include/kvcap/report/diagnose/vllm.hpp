@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What do vLLM's figures mean? The token count by version (blocks // groups x block, or concurrency x length), what one
-// request takes, groups and padding, and where the memory of the share went.
+// What do vLLM's figures mean? The token count by version (blocks // groups x block, or concurrency x length), what
+// one request takes, groups and padding, and where the memory of the share went.
 #pragma once
 
 #include <kvcap/report/diagnose/finding.hpp>
@@ -10,7 +10,8 @@ namespace kvcap::inline v1::report::vllm_log {
 inline void tokens_in_blocks(Diagnosis& on, double tokens) {
     for (const double block : {16.0, 32.0, 64.0, 128.0}) {
         if (std::fmod(tokens, block) == 0) {
-            on.add("blocks", {"capacity_tokens"}, fmt::format("{} tokens are whole blocks of {:.0f}", with_commas(tokens), block),
+            on.add("blocks", {"capacity_tokens"},
+                   fmt::format("{} tokens are whole blocks of {:.0f}", with_commas(tokens), block),
                    "one reading: a single uniform group; the block size in the arguments decides")
                 .with("blocks", tokens / block)
                 .with("block", block);
@@ -29,11 +30,12 @@ inline void reported(Diagnosis& on) {
     }
     const double ratio = tokens / length;
     const bool agrees = known(at_once) && std::abs(ratio - at_once) <= 0.0051;
-    Finding& found = on.add("reported", {"capacity_tokens", "concurrency"},
-                            fmt::format("{} tokens, {} requests of {}", with_commas(tokens), on.text("concurrency"), with_commas(length)),
-                            agrees || !known(at_once)
-                                ? "tokens are concurrency x length: they hold at this length only"
-                                : "tokens are blocks // groups x block: they are not what can be admitted; concurrency x length is");
+    Finding& found = on.add(
+        "reported", {"capacity_tokens", "concurrency"},
+        fmt::format("{} tokens, {} requests of {}", with_commas(tokens), on.text("concurrency"), with_commas(length)),
+        agrees || !known(at_once)
+            ? "tokens are concurrency x length: they hold at this length only"
+            : "tokens are blocks // groups x block: they are not what can be admitted; concurrency x length is");
     found.with("tokens", tokens).with("ratio", ratio).with("concurrency", at_once);
     if (known(at_once)) {
         found.with("admitted_tokens", std::floor(at_once * length));
@@ -44,9 +46,14 @@ inline void sequences(Diagnosis& on) {
     const double allowed = on["max_num_seqs"], at_once = on["concurrency"], length = on["max_model_len"];
     if (known(allowed, at_once)) {
         const bool fits = at_once >= allowed;
-        on.add("seqs", {"max_num_seqs", "concurrency"}, fmt::format("max_num_seqs {:.0f}, {} full-length requests fit", allowed, on.text("concurrency")),
-               fits ? "all of them fit at full length; the rest keeps cached prefixes" : "at full length some are preempted",
-               fits ? "" : fmt::format("allow {} tokens a request, or {:.0f} requests", with_commas(std::floor(at_once * length / allowed)), std::max(1.0, std::floor(at_once))))
+        on.add("seqs", {"max_num_seqs", "concurrency"},
+               fmt::format("max_num_seqs {:.0f}, {} full-length requests fit", allowed, on.text("concurrency")),
+               fits ? "all of them fit at full length; the rest keeps cached prefixes"
+                    : "at full length some are preempted",
+               fits ? ""
+                    : fmt::format("allow {} tokens a request, or {:.0f} requests",
+                                  with_commas(std::floor(at_once * length / allowed)),
+                                  std::max(1.0, std::floor(at_once))))
             .with("seqs", allowed)
             .with("concurrency", at_once)
             .with("preempted", std::max(0.0, allowed - std::floor(at_once)))
@@ -57,7 +64,8 @@ inline void sequences(Diagnosis& on) {
 inline void one_request(Diagnosis& on) {
     const double pool = on["available_kv_gib"], at_once = on["concurrency"], tokens = on["capacity_tokens"];
     if (known(pool, at_once) && at_once > 0) {
-        on.add("one-request", {"available_kv_gib", "concurrency"}, fmt::format("{} GiB hold {} requests", on.text("available_kv_gib"), on.text("concurrency")),
+        on.add("one-request", {"available_kv_gib", "concurrency"},
+               fmt::format("{} GiB hold {} requests", on.text("available_kv_gib"), on.text("concurrency")),
                fmt::format("one of full length takes about {:.2f} GiB of a rank", pool / at_once))
             .with("per_request_gib", pool / at_once);
     }
@@ -70,7 +78,8 @@ struct Reading {
     double blocks, groups, per_request, block, group_block;
 };
 
-/// Old rule: tokens = blocks // groups x block, concurrency = blocks / (full blocks + `state` for each other group).
+/// Old rule: tokens = blocks // groups x block, concurrency = blocks / (full blocks + `state` for each other
+/// group).
 inline std::vector<Reading> group_readings(double tokens, double length, double low, double high, double block) {
     std::vector<Reading> all;
     for (double groups = 2; groups <= 12; ++groups) {
@@ -88,7 +97,8 @@ inline std::vector<Reading> group_readings(double tokens, double length, double 
 
 /// Blocks that hybrids use, where the log does not say: multiples of 16 that divide the tokens.
 inline void groups(Diagnosis& on) {
-    const double tokens = on["capacity_tokens"], length = on["max_model_len"], at_once = on["concurrency"], given = on["block_size"];
+    const double tokens = on["capacity_tokens"], length = on["max_model_len"], at_once = on["concurrency"],
+                 given = on["block_size"];
     if (!known(tokens, length, at_once) || std::abs(tokens / length - at_once) <= 0.0051 || tokens > 1e9) {
         return;
     }
@@ -101,9 +111,10 @@ inline void groups(Diagnosis& on) {
     }
     for (std::size_t i = 0; i < all.size() && i < 6; ++i) {
         on.add("tokens-x-groups", {"capacity_tokens", "concurrency", "block_size"},
-               fmt::format("{} blocks of {} tokens in {} groups give {} tokens and {}x", all[i].blocks, all[i].block, all[i].groups,
-                           with_commas(tokens), on.text("concurrency")),
-               all.size() == 1 ? "one full group and groups of states or windows" : fmt::format("one of {} readings; the block size and the model decide", all.size()))
+               fmt::format("{} blocks of {} tokens in {} groups give {} tokens and {}x", all[i].blocks, all[i].block,
+                           all[i].groups, with_commas(tokens), on.text("concurrency")),
+               all.size() == 1 ? "one full group and groups of states or windows"
+                               : fmt::format("one of {} readings; the block size and the model decide", all.size()))
             .with("blocks", all[i].blocks)
             .with("groups", all[i].groups)
             .with("block", all[i].block)
@@ -116,7 +127,8 @@ inline void groups(Diagnosis& on) {
 inline void padding_layers(Diagnosis& on) {
     const double pad = on["padding_layers"], waste = on["padding_waste_pct"] / 100;
     if (known(pad, waste) && waste > 0) {
-        on.add("dummy-layers", {"padding_layers", "padding_waste_pct"}, fmt::format("{:.0f} padding layers, at most {}% wasted", pad, on.text("padding_waste_pct")),
+        on.add("dummy-layers", {"padding_layers", "padding_waste_pct"},
+               fmt::format("{:.0f} padding layers, at most {}% wasted", pad, on.text("padding_waste_pct")),
                fmt::format("{:.0f} layers do not divide into groups of one size", std::round(pad / waste)))
             .with("padding_layers", pad)
             .with("padded_layers", std::round(pad / waste));
@@ -128,7 +140,8 @@ inline void page_of_groups(Diagnosis& on) {
     const double pad = on["padding_layers"], waste = on["padding_waste_pct"] / 100, tokens = on["capacity_tokens"];
     const double length = on["max_model_len"], block = on["block_size"];
     const double places = std::round(pad / waste) + pad;
-    if (!known(places, tokens, length, block, on["available_kv_gib"]) || places > 4096 || !(block > 0 && length > 0)) {
+    if (!known(places, tokens, length, block, on["available_kv_gib"]) || places > 4096 ||
+        !(block > 0 && length > 0)) {
         return;
     }
     Round best;
@@ -136,14 +149,16 @@ inline void page_of_groups(Diagnosis& on) {
     for (double size = pad + 1; size <= places; ++size) {
         const double per = std::ceil(length / block) + 2 * places / size;
         const double blocks = std::ceil(tokens * per / length);
-        const Round page = roundest(on.low("available_kv_gib") * gib / (blocks * size), on.high("available_kv_gib") * gib / (blocks * size));
+        const Round page = roundest(on.low("available_kv_gib") * gib / (blocks * size),
+                                    on.high("available_kv_gib") * gib / (blocks * size));
         if (std::fmod(places, size) == 0 && page.twos > best.twos) {
             best = page, best_size = size, best_blocks = blocks, best_per = per;
         }
     }
     if (best.twos >= 0) {
         on.add("page", {"available_kv_gib", "capacity_tokens", "padding_pct"},
-               fmt::format("{} blocks of {} layers", with_commas(best_blocks), best_size), fmt::format("a page is {} bytes; a request takes {} blocks", with_commas(best.value), best_per))
+               fmt::format("{} blocks of {} layers", with_commas(best_blocks), best_size),
+               fmt::format("a page is {} bytes; a request takes {} blocks", with_commas(best.value), best_per))
             .with("blocks", best_blocks)
             .with("group", best_size)
             .with("per_request", best_per)
@@ -155,14 +170,19 @@ inline void page_of_groups(Diagnosis& on) {
 inline void reuse_step(Diagnosis& on) {
     const double block = on["block_size"];
     if (block > 64) {
-        on.add("reuse-granularity", {"block_size_set", "block_size_metrics", "block_size"}, fmt::format("blocks of {:.0f} tokens", block),
-               fmt::format("a prefix shorter than {:.0f} tokens never hits; longer ones hit in steps of it, and a request wastes up to {:.0f}", block, block - 1),
-               "this is the block size, not a broken cache: share longer prefixes, or give a smaller --block-size where the states allow")
+        on.add("reuse-granularity", {"block_size_set", "block_size_metrics", "block_size"},
+               fmt::format("blocks of {:.0f} tokens", block),
+               fmt::format("a prefix shorter than {:.0f} tokens never hits; longer ones hit in steps of it, and a "
+                           "request wastes up to {:.0f}",
+                           block, block - 1),
+               "this is the block size, not a broken cache: share longer prefixes, or give a smaller --block-size "
+               "where the states allow")
             .with("min_prefix", block)
             .with("block", block);
     }
     if (on.facts().is("prefix_caching", false)) {
-        on.add("prefix-cache-off", {"prefix_caching"}, "prefix caching is off", "equal prompts are computed again", "--enable-prefix-caching");
+        on.add("prefix-cache-off", {"prefix_caching"}, "prefix caching is off", "equal prompts are computed again",
+               "--enable-prefix-caching");
     }
 }
 
@@ -189,29 +209,37 @@ inline void graphs(Diagnosis& on) {
     const double delta = on["gpu_memory_utilization"] - on["equivalent_utilization"];
     const double graph = known(held) ? held : used;
     if (known(held) && pool > 0) {
-        Finding& found = on.add("graph-reserve", {"graph_estimate_gib", "graph_actual_gib", "available_kv_gib"},
-                                fmt::format("{} GiB held back for graphs, pool {} GiB", on.text("graph_estimate_gib"), on.text("available_kv_gib")),
-                                known(used) ? fmt::format("{} GiB of it were used", on.text("graph_actual_gib")) : "the pool is smaller by it",
-                                "raise the share as the note says, or give the pool in bytes (--kv-cache-memory-bytes)");
+        Finding& found =
+            on.add("graph-reserve", {"graph_estimate_gib", "graph_actual_gib", "available_kv_gib"},
+                   fmt::format("{} GiB held back for graphs, pool {} GiB", on.text("graph_estimate_gib"),
+                               on.text("available_kv_gib")),
+                   known(used) ? fmt::format("{} GiB of it were used", on.text("graph_actual_gib"))
+                               : "the pool is smaller by it",
+                   "raise the share as the note says, or give the pool in bytes (--kv-cache-memory-bytes)");
         found.with("graph_gib", held).with("used", used).with("gain", held / pool).with("unused_gib", held - used);
         found.gain_bytes = (known(used) ? held - used : held) * gib;
     }
     if (known(graph, delta) && delta > 0) {
         const double card = graph / delta;
-        Finding& found = on.add("card-size", {"graph_estimate_gib", "equivalent_utilization"}, fmt::format("{:.2f} GiB are {:.4f} of the card", graph, delta),
-                                fmt::format("the card has about {:.1f} GiB; each 0.01 of the share is {:.2f} GiB", card, card / 100));
+        Finding& found = on.add(
+            "card-size", {"graph_estimate_gib", "equivalent_utilization"},
+            fmt::format("{:.2f} GiB are {:.4f} of the card", graph, delta),
+            fmt::format("the card has about {:.1f} GiB; each 0.01 of the share is {:.2f} GiB", card, card / 100));
         found.with("share_delta", delta).with("total_gib", card).with("per_hundredth", card / 100);
         const double budget = on["gpu_memory_utilization"] * card;
-        found.with("budget_gib", budget).with("rest_gib", budget - on["weights_gib"] - (known(held) ? held : 0) - pool);
+        found.with("budget_gib", budget)
+            .with("rest_gib", budget - on["weights_gib"] - (known(held) ? held : 0) - pool);
     }
 }
 
 inline void suggestions(Diagnosis& on) {
     const double first = on["suggested_kv_bytes"], most = on["max_kv_bytes"], pool = on["kv_in_use_gib"];
     if (known(first) || known(most)) {
-        Finding& found = on.add("suggestion", {"suggested_kv_bytes", "max_kv_bytes"}, "two sizes in bytes are suggested",
-                                first < pool * gib ? "the first is less than the pool in use: it keeps a margin inside the share, no gain" : "the first fits the share, the second the card",
-                                known(most) ? fmt::format("--kv-cache-memory-bytes={:.0f} is the most", most) : "");
+        Finding& found = on.add(
+            "suggestion", {"suggested_kv_bytes", "max_kv_bytes"}, "two sizes in bytes are suggested",
+            first < pool * gib ? "the first is less than the pool in use: it keeps a margin inside the share, no gain"
+                               : "the first fits the share, the second the card",
+            known(most) ? fmt::format("--kv-cache-memory-bytes={:.0f} is the most", most) : "");
         found.with("suggested_gib", first / gib).with("max_gib", most / gib).with("in_use_gib", pool);
         found.gain_bytes = std::max(0.0, most - pool * gib);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Why did vLLM not start, and where did the memory go? The refusals' own figures as a line (slope and constant), budgets of
-// the old profile, block sizes from the swap space, workers and stages.
+// Why did vLLM not start, and where did the memory go? The refusals' own figures as a line (slope and constant),
+// budgets of the old profile, block sizes from the swap space, workers and stages.
 #pragma once
 
 #include <kvcap/report/diagnose/finding.hpp>
@@ -9,21 +9,32 @@ namespace kvcap::inline v1::report::vllm_log {
 
 /// Two points of one request's size: the length asked for and the length that fits.
 inline void too_long(Diagnosis& on) {
-    const double need = on["needed_kv_gib"], have = on["available_kv_gib"], length = on["max_model_len"], fits = on["estimated_max_len"];
+    const double need = on["needed_kv_gib"], have = on["available_kv_gib"], length = on["max_model_len"],
+                 fits = on["estimated_max_len"];
     if (!known(need, have)) {
         return;
     }
-    Finding& found = on.add("max-len", {"needed_kv_gib", "available_kv_gib", "estimated_max_len"},
-                            fmt::format("one request of {} needs {} GiB, {} GiB are there", with_commas(length), on.text("needed_kv_gib"), on.text("available_kv_gib")),
-                            fmt::format("{:.2f} GiB are missing", need - have),
-                            known(fits) ? fmt::format("--max-model-len {:.0f}, or {:.2f} GiB more; fp8 KV halves the need of a 16-bit cache", fits, need - have) : "");
-    found.with("need_gib", need).with("have_gib", have).with("short_gib", need - have).with("fits", fits).with("times", on["error_times"]);
+    Finding& found = on.add(
+        "max-len", {"needed_kv_gib", "available_kv_gib", "estimated_max_len"},
+        fmt::format("one request of {} needs {} GiB, {} GiB are there", with_commas(length), on.text("needed_kv_gib"),
+                    on.text("available_kv_gib")),
+        fmt::format("{:.2f} GiB are missing", need - have),
+        known(fits)
+            ? fmt::format("--max-model-len {:.0f}, or {:.2f} GiB more; fp8 KV halves the need of a 16-bit cache",
+                          fits, need - have)
+            : "");
+    found.with("need_gib", need)
+        .with("have_gib", have)
+        .with("short_gib", need - have)
+        .with("fits", fits)
+        .with("times", on["error_times"]);
     if (!known(fits, length) || !(length > fits) || !(fits > 0)) {
         return;
     }
     const double slope = (need - have) * gib / (length - fits);
     const double constant = have - fits * slope / gib;
-    const double low = std::max(on.low("needed_kv_gib") * gib / length, on.low("available_kv_gib") * gib / (fits + 256));
+    const double low =
+        std::max(on.low("needed_kv_gib") * gib / length, on.low("available_kv_gib") * gib / (fits + 256));
     const double high = std::min(on.high("needed_kv_gib") * gib / length, on.high("available_kv_gib") * gib / fits);
     const Round rate = roundest(low, high);
     if (known(rate.value)) {
@@ -33,21 +44,28 @@ inline void too_long(Diagnosis& on) {
             .with("fp8_gib", need / 2);
     }
     on.add("fixed-part", {"needed_kv_gib", "estimated_max_len"}, "two points give a straight line",
-           fmt::format("about {} bytes a token and {:.2f} GiB that do not depend on the length", with_commas(slope), constant))
+           fmt::format("about {} bytes a token and {:.2f} GiB that do not depend on the length", with_commas(slope),
+                       constant))
         .with("slope_bytes", slope)
         .with("constant_gib", constant);
 }
 
 inline void auto_fit(Diagnosis& on) {
-    const double from = on["auto_fit_from"], to = on["auto_fit_to"], pool = on["available_kv_gib"], binding = on["available_kv_gib_binding"];
+    const double from = on["auto_fit_from"], to = on["auto_fit_to"], pool = on["available_kv_gib"],
+                 binding = on["available_kv_gib_binding"];
     if (known(from, to) && to > 0) {
-        on.add("length-cut", {"auto_fit_to"}, fmt::format("max_model_len was cut from {} to {}", with_commas(from), with_commas(to)), "longer prompts are refused at run time")
+        on.add("length-cut", {"auto_fit_to"},
+               fmt::format("max_model_len was cut from {} to {}", with_commas(from), with_commas(to)),
+               "longer prompts are refused at run time")
             .with("factor", from / to);
         per_token(on, "available_kv_gib_binding", gib, to);
     }
     if (known(pool, binding) && pool != binding) {
-        Finding& found = on.add("binding-stage", {"available_kv_gib", "available_kv_gib_binding"}, fmt::format("one rank printed {} GiB, the length follows from {}", on.text("available_kv_gib"), on.text("available_kv_gib_binding")),
-                                fmt::format("another stage binds; {:.2f} GiB stay idle", pool - binding), "move layers towards the emptier stage");
+        Finding& found = on.add("binding-stage", {"available_kv_gib", "available_kv_gib_binding"},
+                                fmt::format("one rank printed {} GiB, the length follows from {}",
+                                            on.text("available_kv_gib"), on.text("available_kv_gib_binding")),
+                                fmt::format("another stage binds; {:.2f} GiB stay idle", pool - binding),
+                                "move layers towards the emptier stage");
         found.with("stage0", pool).with("binding", binding).with("idle", pool - binding);
     }
 }
@@ -55,26 +73,32 @@ inline void auto_fit(Diagnosis& on) {
 inline void refused(Diagnosis& on) {
     const double pool = on["available_kv_gib"], free = on["free_gib"], total = on["total_gib"];
     if (pool <= 0) {
-        on.add("negative-pool", {"available_kv_gib"}, fmt::format("{} GiB are left for the cache", on.text("available_kv_gib")),
+        on.add("negative-pool", {"available_kv_gib"},
+               fmt::format("{} GiB are left for the cache", on.text("available_kv_gib")),
                "weights, activations and what other processes took while this one measured exceed the share",
-               "start engines on one card one after the other, or give the pool in bytes; a larger share only if the card is free")
+               "start engines on one card one after the other, or give the pool in bytes; a larger share only if the "
+               "card is free")
             .with("available", pool)
             .with("weights", on["weights_gib"])
             .with("share", on["gpu_memory_utilization"]);
     }
     if (known(free, total) && on["desired_gib"] > free) {
-        on.add("card-in-use", {"free_gib"}, fmt::format("{} of {} GiB were free", on.text("free_gib"), on.text("total_gib")), "another process holds the card", "free it, or lower the share")
+        on.add("card-in-use", {"free_gib"},
+               fmt::format("{} of {} GiB were free", on.text("free_gib"), on.text("total_gib")),
+               "another process holds the card", "free it, or lower the share")
             .with("free", free)
             .with("total", total)
             .with("highest_share", free / total);
     }
     if (const double manual = on["manual_kv_gib"]; known(manual)) {
-        on.add("manual", {"manual_kv_gib"}, fmt::format("{} GiB were set by hand", on.text("manual_kv_gib")), "no profile ran and the share is ignored", "")
+        on.add("manual", {"manual_kv_gib"}, fmt::format("{} GiB were set by hand", on.text("manual_kv_gib")),
+               "no profile ran and the share is ignored", "")
             .with("reserved", manual)
             .with("free", free);
     }
     if (on["weights_gib"] / on["budget_gib"] > 0.85) {
-        on.add("weights-fill", {"weights_gib", "budget_gib"}, fmt::format("weights take {:.0f}% of the budget", 100 * on["weights_gib"] / on["budget_gib"]),
+        on.add("weights-fill", {"weights_gib", "budget_gib"},
+               fmt::format("weights take {:.0f}% of the budget", 100 * on["weights_gib"] / on["budget_gib"]),
                "the cache gets what is left", "more cards, smaller weights or a smaller profile batch")
             .with("share_of_budget", on["weights_gib"] / on["budget_gib"])
             .with("outside_gib", total - on["budget_gib"]);
@@ -86,13 +110,19 @@ inline void budget(Diagnosis& on) {
     const double rest = on["budget_gib"] - on["weights_gib"] - on["non_torch_gib"] - on["peak_activation_gib"];
     const double share = on["gpu_memory_utilization"], total = on["total_gib"], pool = on["available_kv_gib"];
     if (known(rest, pool)) {
-        on.add("budget-identity", {"budget_gib", "available_kv_gib"}, fmt::format("{} - {} - {} - {} = {:.2f} GiB, {} printed", on.text("budget_gib"), on.text("weights_gib"), on.text("non_torch_gib"), on.text("peak_activation_gib"), rest, on.text("available_kv_gib")),
-               std::abs(rest - pool) <= 0.03 ? "the pool is what is left of the share" : "the printed terms do not add up")
+        on.add("budget-identity", {"budget_gib", "available_kv_gib"},
+               fmt::format("{} - {} - {} - {} = {:.2f} GiB, {} printed", on.text("budget_gib"),
+                           on.text("weights_gib"), on.text("non_torch_gib"), on.text("peak_activation_gib"), rest,
+                           on.text("available_kv_gib")),
+               std::abs(rest - pool) <= 0.03 ? "the pool is what is left of the share"
+                                             : "the printed terms do not add up")
             .with("sum", rest)
             .with("printed", pool);
     }
     if (known(share, total) && share < 0.95) {
-        Finding& found = on.add("unused-share", {"gpu_memory_utilization", "total_gib"}, fmt::format("share {}", on.text("gpu_memory_utilization")), fmt::format("{:.2f} GiB of the card are outside it", total * (1 - share)),
+        Finding& found = on.add("unused-share", {"gpu_memory_utilization", "total_gib"},
+                                fmt::format("share {}", on.text("gpu_memory_utilization")),
+                                fmt::format("{:.2f} GiB of the card are outside it", total * (1 - share)),
                                 "a share of 0.95, if nothing else needs the card");
         found.with("outside_gib", total * (1 - share)).with("gain_gib", total * (0.95 - share));
         found.gain_bytes = total * (0.95 - share) * gib;
@@ -101,12 +131,15 @@ inline void budget(Diagnosis& on) {
 
 /// A block of 16 tokens is V0's default; the swap space is 4 GiB by default, so CPU blocks give a block's size.
 inline void v0_blocks(Diagnosis& on) {
-    const double blocks = on["gpu_blocks"], swap = on["cpu_blocks"], length = on["max_model_len"], pool = on["available_kv_gib"];
+    const double blocks = on["gpu_blocks"], swap = on["cpu_blocks"], length = on["max_model_len"],
+                 pool = on["available_kv_gib"];
     const double tokens = on["capacity_tokens"], count = known(blocks) ? blocks : tokens / 16;
     if (on.text("generation") != "v0" || !known(count)) {
         return;
     }
-    on.add("v0-capacity", {"gpu_blocks", "capacity_tokens"}, fmt::format("{} blocks of 16 tokens", with_commas(count)), fmt::format("{} tokens, on every rank alike", with_commas(count * 16)),
+    on.add("v0-capacity", {"gpu_blocks", "capacity_tokens"},
+           fmt::format("{} blocks of 16 tokens", with_commas(count)),
+           fmt::format("{} tokens, on every rank alike", with_commas(count * 16)),
            count * 16 < length ? fmt::format("--max-model-len {:.0f}, or a higher share", count * 16) : "")
         .with("blocks", count)
         .with("block", 16)
@@ -115,12 +148,15 @@ inline void v0_blocks(Diagnosis& on) {
         .with("needed_blocks", std::ceil(length / 16))
         .with("concurrency", count * 16 / length)
         .with("factor", length / (count * 16));
-    const Round block = known(blocks, pool) ? roundest(on.low("available_kv_gib") * gib / (blocks + 1), on.high("available_kv_gib") * gib / blocks)
-                        : swap > 0 ? Round{4 * gib / swap, 0}
-                                   : Round{};
+    const Round block = known(blocks, pool) ? roundest(on.low("available_kv_gib") * gib / (blocks + 1),
+                                                       on.high("available_kv_gib") * gib / blocks)
+                        : swap > 0          ? Round{4 * gib / swap, 0}
+                                            : Round{};
     if (known(block.value)) {
-        on.add("block-bytes", {"available_kv_gib", "gpu_blocks", "cpu_blocks"}, known(pool) ? "the pool divided by its blocks" : "the default swap of 4 GiB divided by the CPU blocks",
-               fmt::format("{:.2f} MiB a block, {} bytes a token and rank", block.value / mib, with_commas(block.value / 16)))
+        on.add("block-bytes", {"available_kv_gib", "gpu_blocks", "cpu_blocks"},
+               known(pool) ? "the pool divided by its blocks" : "the default swap of 4 GiB divided by the CPU blocks",
+               fmt::format("{:.2f} MiB a block, {} bytes a token and rank", block.value / mib,
+                           with_commas(block.value / 16)))
             .with("block_bytes", block.value)
             .with("mib_per_block", block.value / mib)
             .with("bytes_per_token", block.value / 16)
@@ -131,14 +167,24 @@ inline void v0_blocks(Diagnosis& on) {
 
 /// Shares of the card, all ranks together, and the decimal GB that GiB are not.
 inline void amounts(Diagnosis& on) {
-    const double pool = on["available_kv_gib"], total = on["total_gib"], ranks = known(on["tp"]) ? on["tp"] * (known(on["pp"]) ? on["pp"] : 1) : std::nan("");
+    const double pool = on["available_kv_gib"], total = on["total_gib"],
+                 ranks = known(on["tp"]) ? on["tp"] * (known(on["pp"]) ? on["pp"] : 1) : std::nan("");
     if (known(pool)) {
-        Finding& found = on.add("amounts", {"available_kv_gib"}, fmt::format("{} GiB of cache a rank", on.text("available_kv_gib")), fmt::format("{:.2f} GB in powers of ten", pool * gib / 1e9));
-        found.with("decimal_gb", pool * gib / 1e9).with("all_ranks_gib", pool * ranks).with("share_of_card", pool / total).with("weights_share", on["weights_gib"] / total);
+        Finding& found = on.add("amounts", {"available_kv_gib"},
+                                fmt::format("{} GiB of cache a rank", on.text("available_kv_gib")),
+                                fmt::format("{:.2f} GB in powers of ten", pool * gib / 1e9));
+        found.with("decimal_gb", pool * gib / 1e9)
+            .with("all_ranks_gib", pool * ranks)
+            .with("share_of_card", pool / total)
+            .with("weights_share", on["weights_gib"] / total);
     }
-    const bool plain_cache = !on.has("kv_dtype") || on.text("kv_dtype") == "auto" || on.text("kv_dtype").find("16") != std::string::npos;
+    const bool plain_cache =
+        !on.has("kv_dtype") || on.text("kv_dtype") == "auto" || on.text("kv_dtype").find("16") != std::string::npos;
     if (on.has("quantization") && plain_cache) {
-        Finding& found = on.add("weights-not-kv", {"quantization", "kv_dtype"}, on.text("quantization") + " weights", "quantised weights do not quantise the cache, unless the checkpoint carries scales for it", "--kv-cache-dtype fp8 halves a 16-bit cache");
+        Finding& found =
+            on.add("weights-not-kv", {"quantization", "kv_dtype"}, on.text("quantization") + " weights",
+                   "quantised weights do not quantise the cache, unless the checkpoint carries scales for it",
+                   "--kv-cache-dtype fp8 halves a 16-bit cache");
         found.gain_bytes = known(pool) && pool > 0 ? pool / 2 * gib : 0;
     }
 }
@@ -147,15 +193,20 @@ inline void workers(Diagnosis& on) {
     const double tp = on["tp"];
     const double weights = known(on["weights_gib"]) ? on["weights_gib"] : on["weights_gb"];
     if (known(tp, weights) && tp > 1) {
-        on.add("per-rank", {"weights_gib", "weights_gb"}, fmt::format("{:.2f} GiB on one of {:.0f} ranks", weights, tp), fmt::format("about {:.2f} GiB in all", weights * tp))
+        on.add("per-rank", {"weights_gib", "weights_gb"},
+               fmt::format("{:.2f} GiB on one of {:.0f} ranks", weights, tp),
+               fmt::format("about {:.2f} GiB in all", weights * tp))
             .with("per_rank", weights)
             .with("total", weights * tp);
     }
     if (const double seen = on["worker_pids_seen"]; known(seen)) {
-        on.add("ranks", {"weights_gib"}, fmt::format("{:.0f} worker processes print the same lines", seen), "each figure is one rank's; equal ones are counted once").with("ranks_seen", seen);
+        on.add("ranks", {"weights_gib"}, fmt::format("{:.0f} worker processes print the same lines", seen),
+               "each figure is one rank's; equal ones are counted once")
+            .with("ranks_seen", seen);
     }
     if (const double before = on["page_bytes_planned"], after = on["page_bytes_actual"]; known(before, after)) {
-        on.add("kernel-padding", {"page_bytes_actual", "gpu_blocks"}, fmt::format("pages of {} bytes were planned, {} are stored", with_commas(before), with_commas(after)),
+        on.add("kernel-padding", {"page_bytes_actual", "gpu_blocks"},
+               fmt::format("pages of {} bytes were planned, {} are stored", with_commas(before), with_commas(after)),
                "the kernel pads heads; the override comes from the engine, not from a user")
             .with("factor", after / before)
             .with("blocks", on["gpu_blocks"]);
