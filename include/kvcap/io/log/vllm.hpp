@@ -143,6 +143,15 @@ inline void read_capacity(Start& start, const Hit& hit, const Words& at) {
     }
 }
 
+/// As the tokens: of lines in one second by one process the least.
+inline void read_concurrency(Start& start, const Hit& hit, const Words& at) {
+    const Datum requests = datum_of(at.at[1], 'd', hit.line);
+    const Ranked* before = start.said_in_the_same_second("concurrency", hit);
+    if (before == nullptr || number(requests).value_or(0) < number(before->value).value_or(0)) {
+        start.put_ranked("concurrency", hit, requests);
+    }
+}
+
 inline void read_blocks(Start& start, const Hit& hit, const Words& at) {
     start.results = true;
     if (const auto cpu = seek(hit.first_line(), "# CPU blocks: {n}")) {

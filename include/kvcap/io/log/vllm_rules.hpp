@@ -142,7 +142,7 @@ inline constexpr Rule rules[] = {
     {"Available KV cache memory: {d} GiB", "available_kv_gib", Keep::by_rank, read_available},
     {"GPU KV cache size: {n} tokens", {}, Keep::last, read_capacity},
     {"CPU KV cache size: {n} tokens", {}, Keep::last, read_capacity},
-    {"Maximum concurrency for {n} tokens per request: {d}x", "max_model_len,concurrency"},
+    {"Maximum concurrency for {n} tokens per request: {d}x", "max_model_len,-", Keep::last, read_concurrency},
     {"Setting attention block size to {n} tokens", "block_size_set", Keep::last, v1},
     {"Padding mamba page size by {d}%", "padding_pct", Keep::last, v1},
     {"Setting kv cache block size to {n} for {w} backend", "kernel_block_size,attention_backend", Keep::last, v1},
@@ -241,7 +241,11 @@ inline void settle_pool(Start& start) {
         return one.name == "capacity_tokens" && one.rank.starts_with("DP");
     });
     settle_ranks(start, "capacity_tokens", by_dp ? "capacity_by_dp" : "capacity_by_rank", false);
-    for (const char* source : {"block_size_set", "block_size_metrics", "block_size_given"}) {
+    settle_ranks(start, "concurrency", by_dp ? "concurrency_by_dp" : "concurrency_by_rank", false);
+    if (const Datum* weights = start.facts.find("weights_used_gib"); weights != nullptr) {
+        start.facts.offer("weights_gib", *weights);
+    }
+    for (const char* source : {"block_size_set", "block_size_metrics", "block_size_given", "kernel_block_size"}) {
         if (const Datum* block = start.facts.find(source)) {
             start.facts.offer("block_size", *block);
         }
