@@ -160,7 +160,7 @@ void run(const DoctorOptions& options, Session& session) {
 
 void add_doctor(CLI::App& app, Session& session) {
     CLI::App* verb = app.add_subcommand(
-        "doctor", "What an engine's start-up log says, means, and whether it agrees with the rules");
+        "doctor", "What an engine's start-up log means");
     const auto options = std::make_shared<DoctorOptions>();
     verb->add_option("LOG", options->log, "A log file, or - for standard input")->type_name("");
     verb->add_option("-m,--model", options->model, "The model, where the log does not name it")->type_name("MODEL");

@@ -52,6 +52,11 @@ void read_non_kv(const MemoryOptions& options, Memory& memory) {
         const Bytes fixed = bytes_of(options.non_kv, "--non-kv-bytes");
         memory.non_kv_known = true;
         memory.non_kv = [fixed](Bytes) { return fixed; };
+    } else if (!options.overhead_from.empty()) {
+        const MeasuredOverhead measured = overhead_from(options.overhead_from);
+        memory.non_kv_known = true;
+        memory.assumption = measured.how;
+        memory.non_kv = [fixed = measured.bytes](Bytes) { return fixed; };
     } else if (!options.overhead.empty()) {
         if (options.overhead != "kaito-2026-06") {
             stop(Exit::usage, fmt::format("--overhead: {} is not known; known: kaito-2026-06 (2.3 GiB + 5% of the rank's "
@@ -98,6 +103,8 @@ void MemoryOptions::add_to(CLI::App& verb) {
         ->group("Memory");
     verb.add_option("--non-kv-bytes", non_kv, "Memory a rank needs beside weights and cache")->group("Memory");
     verb.add_option("--overhead", overhead, "A named assumption for that: kaito-2026-06")->group("Memory");
+    verb.add_option("--overhead-from", overhead_from, "The same, as an engine's start-up log measured it")
+        ->group("Memory")->type_name("LOG");
     verb.add_option("--weights-bytes", weights, "Weights of one rank, instead of those known or derived")->group("Memory");
 }
 

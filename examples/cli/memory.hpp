@@ -38,7 +38,7 @@ Weights find_weights(const std::string& argument, std::vector<Note>& notes);
 /// Under attention data parallelism every rank holds all attention weights and its share of the experts.
 RankWeights weights_on_rank(const Weights& weights, const Sharding& sharding, bool attention_dp, u32 stage);
 
-/// --gpu --gpus --gpu-mem --util --fraction-of --kv-budget --non-kv-bytes --overhead --weights-bytes
+/// --gpu --gpus --gpu-mem --util --fraction-of --kv-budget --non-kv-bytes --overhead --overhead-from --weights-bytes
 struct MemoryOptions {
     std::string gpu;
     u32 gpus = 0;
@@ -48,10 +48,19 @@ struct MemoryOptions {
     std::string kv_budget;
     std::string non_kv;
     std::string overhead;
+    std::string overhead_from;
     std::string weights;
 
     void add_to(CLI::App& verb);
 };
+
+/// Non-KV memory of a rank that a log states; how: the sum, for the screen.
+struct MeasuredOverhead {
+    Bytes bytes{};
+    std::string how{};
+};
+/// Exit 3 when the log cannot be read or does not say.
+MeasuredOverhead overhead_from(const std::string& path);
 
 /// What is known of one rank's memory. The cache gets share - weights - non_kv, or `budget` outright.
 struct Memory {

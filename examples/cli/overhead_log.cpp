@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// --overhead-from LOG: non-KV memory of a rank as the user's own engine printed it.
+#include "memory.hpp"
+
+#include <fstream>
+#include <kvcap/report/diagnose/overhead.hpp>
+
+namespace kvcap::cli {
+
+MeasuredOverhead overhead_from(const std::string& path) {
+    std::ifstream in{path, std::ios::binary};
+    if (!in) {
+        stop(Exit::bad_input, "--overhead-from: " + path + " cannot be read; wanted an engine's start-up log");
+    }
+    const LogReading reading = read_log(in);
+    for (const LogStart& start : reading.starts) {
+        if (const auto measured = report::overhead_of(start)) {
+            return {{static_cast<u64>(std::min(measured->bytes, 9e15))},
+                    fmt::format("{} of {}: {}", start.engine, path, measured->how)};
+        }
+    }
+    stop(Exit::bad_input, "--overhead-from: " + path + " does not print what weights, activations and the cache took");
+}
+
+}  // namespace kvcap::cli
