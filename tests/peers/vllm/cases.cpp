@@ -192,13 +192,13 @@ void latent(Draw& draw, Spec& spec) {
     spec.align = draw.of({0u, 0u, 576u});
 }
 
-Spec random_spec(Draw& draw, vllm::StateMode mode) {
+Spec random_spec(Draw& draw, vllm::StateMode mode, const vllm::Rules& rules) {
     Spec spec{.kind = draw.of({SpecKind::full, SpecKind::full, SpecKind::window, SpecKind::window,
                                SpecKind::chunked, SpecKind::mla, SpecKind::window_mla, SpecKind::state}),
               .by_stride = !draw.once_in(4), .dtype_bytes = draw.of({u8{2}, u8{2}, u8{2}, u8{4}}),
               .block = draw.of({u64{16}, u64{16}, u64{32}, u64{64}}), .heads = draw.of({1u, 2u, 2u, 4u, 8u}),
               .key_dim = draw.of({64u, 64u, 128u, 96u})};
-    spec.value_dim = spec.key_dim;
+    spec.value_dim = draw.once_in(5) ? spec.key_dim / 2 : spec.key_dim;
     spec.slots = spec.heads;
     switch (spec.kind) {
         case SpecKind::full: spec.window = draw.of({u64{0}, u64{0}, u64{128}}); break;
@@ -216,6 +216,7 @@ Spec random_spec(Draw& draw, vllm::StateMode mode) {
             spec.padded = draw.of({u64{0}, u64{0}, u64{65'536}});
     }
     spec.cell = u64{spec.key_dim + spec.value_dim} * spec.dtype_bytes;
+    vllm::forget(spec, rules);
     return spec;
 }
 
@@ -237,7 +238,7 @@ void plan_random(Draw& draw, const std::string& title, const vllm::Rules& rules)
     made.layout.stages = draw.once_in(4) ? 2 : 1;
     std::vector<Spec> specs(1 + draw.below(4));
     for (Spec& spec : specs) {
-        spec = random_spec(draw, options.mode);
+        spec = random_spec(draw, options.mode, rules);
     }
     std::vector<std::string> names;
     const u64 layers = made.layout.stages + draw.below(24);

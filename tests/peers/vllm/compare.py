@@ -102,7 +102,7 @@ class Release:
             self.planner = load("vllm.v1.core.kv_cache_utils", os.path.join(folder, PLANNER))
 
     def stubs(self):
-        stub("torch", dtype=str)
+        stub("torch", dtype=str, **{name: name for name in WIDTH})
         for name in ["", ".envs", ".config", ".utils", ".v1", ".v1.core", ".v1.attention", ".v1.attention.backends",
                      ".v1.request", ".v1.utils", ".v1.metrics", ".v1.metrics.stats", ".utils.hashing", ".multimodal",
                      ".multimodal.utils"]:
@@ -160,15 +160,21 @@ class Release:
                       alignment=given["align"] or None, compress_ratio=given["ratio"],
                       model_version="deepseek_v4" if given["version"] else None)
         latent = "mla" in given["kind"]
+        scaled = "per_token_head" in given["quant"]
+        packed = given["tag"] and given["cell"] in (656, 584) and not scaled
         if given["tag"]:
-            values["cache_dtype_str"] = "fp8_ds_mla" if given["cell"] in (656, 584) else "other"
-        if latent and given["cell"] not in (656, 584) and given["cell"] % given["dtype_bytes"] == 0:
+            values["cache_dtype_str"] = "fp8_ds_mla" if packed else "other"
+        if latent and not packed and given["cell"] % given["dtype_bytes"] == 0:
             values["head_size"] = given["cell"] // given["dtype_bytes"]
         elif not latent:
             values["head_size_v"] = given["value_dim"]
-        if given["quant"] != "none" and "kv_quant_mode" in fields:
+        if latent and scaled and given["cell"] == given["key_dim"] + 8:
+            values["head_size"] = given["key_dim"]
+        if scaled and latent and given["cell"] != given["key_dim"] + 8:
+            pass                                       # index keys and DeepSeek-V4's states are never scaled
+        elif given["quant"] != "none" and "kv_quant_mode" in fields:
             values["kv_quant_mode"] = self.specs.KVQuantMode[given["quant"].upper()]
-        elif given["quant"] not in ("none", "fp8_per_tensor"):
+        elif scaled:
             raise Unknown(given["quant"])
         if "state_content_bytes" in fields:
             values.update(num_head_slots=given["slots"], state_content_bytes=given["cell"])
@@ -191,8 +197,7 @@ class Release:
             speculative_config=None, kv_transfer_config=None, max_in_flight_tokens=in_flight)
 
     def plan(self, given):
-        specs = [self.spec(one) for one in given["specs"]]
-        workers = [{name: specs[at] for name, at in worker.items()} for worker in given["workers"]]
+        workers = [{name: self.spec(given["specs"][at]) for name, at in worker.items()} for worker in given["workers"]]
         config = self.config(given)
         self.log.text = []
         try:

@@ -85,6 +85,7 @@ SpecCase at_date(const Json& json, const std::string& date) {
         const auto form = std::find(lowered.types.begin(), lowered.types.end(), name) - lowered.types.begin();
         spec.tag = lowered.options.facts_of(static_cast<u32>(form)).tag;
         spec.version = lowered.options.facts_of(static_cast<u32>(form)).version;
+        vllm::forget(spec, to.engine.rules);
         spec.block = chooses ? resolved.at("block_size").get<u64>() : spec.block;
         specs[name] = spec;
     }

@@ -77,9 +77,9 @@ struct OnStage {
 };
 
 /// Packed: tuples x sum of the distinct latent pages. Groups that own nothing on the stage count as on the
-/// whole.
-constexpr u64 packed_request_block(const Grouping& grouping, const Layout& layout, u32 stage,
-                                   const OnStage& own) noexcept {
+/// whole; own_tuples: they count for the pages only.
+constexpr u64 packed_by_tuples(const Grouping& grouping, const Layout& layout, u32 stage, const OnStage& own,
+                               bool own_tuples) noexcept {
     PageCounts counts[32]{};
     for (u32 c = 0; c < layout.caches.size(); ++c) {
         const Member& cache = layout.caches[c];
@@ -94,7 +94,8 @@ constexpr u64 packed_request_block(const Grouping& grouping, const Layout& layou
     }
     u32 tuples = 0;
     for (u32 k = 0; k < grouping.kinds.size(); ++k) {
-        tuples = counts[k].most() > tuples ? counts[k].most() : tuples;
+        const bool counted = !own_tuples || own.caches[own.first[k]] != 0;
+        tuples = counted && counts[k].most() > tuples ? counts[k].most() : tuples;
     }
     return saturating_product(tuples, counts[0].sum());
 }
@@ -152,8 +153,10 @@ constexpr Use use_of(const Grouping& grouping, const Layout& layout, u32 stage, 
     if (grouping.shape != Shape::packed) {
         return {longest, longest};
     }
-    return {packed_block(grouping, layout, stage, rules.has(Change::packs_densely)),
-            packed_request_block(grouping, layout, stage, own)};
+    return {rules.has(Change::slots_by_size)
+                ? packed_block(grouping, layout, stage, rules.has(Change::packs_densely))
+                : packed_by_tuples(grouping, layout, stage, own, true),
+            packed_by_tuples(grouping, layout, stage, own, false)};
 }
 
 }  // namespace kvcap::inline v1::vllm

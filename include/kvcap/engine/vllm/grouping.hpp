@@ -7,12 +7,12 @@
 
 namespace kvcap::inline v1::vllm {
 
-constexpr bool is_packed(const Specs& specs, const SpecList& used) noexcept {
+constexpr bool is_packed(const Specs& specs, const SpecList& used, const Rules& rules) noexcept {
     bool windows = false;
     for (const u16 i : used) {
         windows = windows || specs[i].kind == SpecKind::window_mla;
     }
-    return windows && !equal_pages(specs, used);
+    return windows && !(rules.has(Change::packs_unequal) && equal_pages(specs, used));
 }
 
 /// Equal pages, then buckets; or the fallback.
@@ -68,7 +68,7 @@ constexpr void group(const Layout& layout, const Options& options, const Rules& 
         place_in_one(grouping, layout, common, false);
     } else if (uniform_type(grouping.specs, used)) {
         place_in_one(grouping, layout, grouping.specs[used[0]], true);
-    } else if (rules.has(Change::packed_latents) && is_packed(grouping.specs, used)) {
+    } else if (rules.has(Change::packed_latents) && is_packed(grouping.specs, used, rules)) {
         place_packed(grouping, layout, used, options.spec_tokens > 0, rules);
     } else {
         place_general(grouping, layout, rules);

@@ -42,6 +42,22 @@ constexpr Result<SpecKind> kind_of(const LayerForm& form) noexcept {
     return unknown;
 }
 
+/// Whether a spec of this kind knows its value's width.
+constexpr bool knows_values(SpecKind kind, const Rules& rules) noexcept {
+    return kind == SpecKind::full || kind == SpecKind::sink ? rules.has(Change::full_values)
+           : kind == SpecKind::window                       ? rules.has(Change::window_values)
+                                                            : rules.has(Change::values_compare);
+}
+
+/// What specs had no field for yet: a value's own width (taken to be the key's), strides.
+constexpr void forget(Spec& spec, const Rules& rules) noexcept {
+    if (spec.value_dim != 0 && !knows_values(spec.kind, rules)) {
+        spec.cell = spec.cell + u64{spec.key_dim} * spec.dtype_bytes - u64{spec.value_dim} * spec.dtype_bytes;
+        spec.value_dim = spec.key_dim;
+    }
+    spec.by_stride = spec.by_stride && rules.has(Change::pads_pages);
+}
+
 constexpr Result<Packing> packing_of(const LayerForm& form, KvDtype dtype, const FormFacts& facts, Spec& spec,
                                      const Sharding& sharding) noexcept {
     if (is_heads(form)) {
@@ -132,6 +148,7 @@ constexpr Result<Spec> spec_of(const LayerForm& form, u32 index, bool skipped, c
         !fixed && (stored != KvDtype::automatic || form.kind == Kind::index) ? u8{1} : element_bytes(form);
     spec.by_stride =
         facts.strides == Strides::backend ? options.by_stride : facts.strides == Strides::readable;
+    forget(spec, with.rules);
     spec.ratio = form.retention.stride;
     spec.align = facts.align;
     spec.version = facts.version;

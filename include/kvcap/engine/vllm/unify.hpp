@@ -74,8 +74,9 @@ constexpr Reason is_one_type(const Specs& specs, const SpecList& used, const Rul
     return Reason::none;
 }
 
-/// A window or chunk as a full cache that keeps its span as a hint; `block` 0: its own.
-constexpr void promote_one(Spec& spec, u64 block) noexcept {
+/// A window or chunk as a full cache that keeps its span as a hint; `block` 0: its own. Before
+/// Change::promotes_block it forgets that its backend reads strides.
+constexpr void promote_one(Spec& spec, u64 block, const Rules& rules) noexcept {
     const u64 wide = spec.padded_page();
     const u64 own = spec.natural_page();
     const u64 old_block = spec.block;
@@ -83,6 +84,7 @@ constexpr void promote_one(Spec& spec, u64 block) noexcept {
     spec.block = block != 0 ? block : old_block;
     spec.padded = wide == 0 ? 0 : larger(wide, own * spec.block / old_block);
     spec.extra = 0;
+    spec.by_stride = spec.by_stride && rules.has(Change::promotes_block);
 }
 
 /// The block of the full specs: the only one, 0 when they differ; before Change::promotes_block the first
@@ -115,7 +117,7 @@ constexpr Reason promote(Specs& specs, const SpecList& used, const Rules& rules)
             return Reason::assertion;
         }
         if (full && (is_window(spec.kind) || spec.kind == SpecKind::chunked)) {
-            promote_one(spec, takes_block ? block : 0);
+            promote_one(spec, takes_block ? block : 0, rules);
         }
     }
     if (const Reason reason = is_one_type(specs, used, rules, one); reason != Reason::none) {

@@ -11,20 +11,24 @@ namespace kvcap::inline v1::vllm {
 enum class Change : u8 {
     scales_blocks,         // unequal pages: blocks of the smaller are scaled up; before: refused
     grows_below_1_25,      // group size: the largest bucket if below 1.25 times the smallest
+    full_values,           // full layers count the value's own width; before: as wide as the key
     auto_length,           // `--max-model-len auto`; the fit check asks groups, but only the first
     aligned_states,        // state mode "align"
     stage_pages,           // a mixed group's page is summed over the worker's own layers
     grows_below_1_5,       // the same with 1.5
     fit_counts_groups,     // the fit check sums the blocks of all groups
+    window_values,         // windows count the value's own width
     packed_latents,        // window latents of several page sizes share one slab (DeepSeek-V4)
     override_limits_fit,   // the fit check sees `--num-gpu-blocks-override`
     logs_concurrency,      // logged tokens = concurrency x length; before: by blocks and groups
     state_drafts,          // state mode "all" adds the draft blocks
+    slots_by_size,         // packed: a slot of each page size for as many layers as a group has of it
     pads_pages,            // odd pages are padded where the backend reads strides
     windows_choose_block,  // window layers take the smallest kernel block, whatever `--block-size`
     mixed_precision,       // skip layers are padded to the quantised page
     pads_states,           // states are padded to the largest page
     all_in_flight,         // windows and chunks reserve for every batch in flight
+    packs_unequal,         // window latents are packed only if pages differ; before: always
     deals_hybrids,         // several groups with decode context parallelism
     match_unit,            // `--prefix-match-unit`: hits inside a block
     merges_buckets,        // layers whose specs merge share a bucket
@@ -52,20 +56,24 @@ struct ChangeRow {
 inline constexpr ChangeRow changes[] = {
     {Change::scales_blocks, 20251124, 12, "kv_cache_utils.py unify_kv_cache_spec_page_size"},
     {Change::grows_below_1_25, 20251124, 12, "PR 29303: kv_cache_utils.py .._groups_uniform_page_size"},
+    {Change::full_values, 20251223, 14, "kv_cache_interface.py FullAttentionSpec.head_size_v"},
     {Change::auto_length, 20251223, 14, "kv_cache_utils.py _auto_fit_max_model_len"},
     {Change::aligned_states, 20260123, 15, "PR 30877: config/cache.py mamba_cache_mode"},
     {Change::stage_pages, 20260219, 17, "kv_cache_utils.py _project_kv_cache_groups_to_worker"},
     {Change::grows_below_1_5, 20260312, 18, "PR 36684: kv_cache_utils.py .._groups_uniform_page_size"},
     {Change::fit_counts_groups, 20260402, 19, "kv_cache_utils.py _max_memory_usage_bytes_from_groups"},
+    {Change::window_values, 20260427, 20, "kv_cache_interface.py SlidingWindowSpec.head_size_v"},
     {Change::packed_latents, 20260427, 20, "kv_cache_utils.py group_and_unify_kv_cache_specs"},
     {Change::override_limits_fit, 20260428, 21, "kv_cache_utils.py get_kv_cache_configs"},
     {Change::logs_concurrency, 20260428, 21, "PR 40694: kv_cache_utils.py _report_kv_cache_config"},
     {Change::state_drafts, 20260529, 22, "kv_cache_interface.py MambaSpec.max_memory_usage_bytes"},
+    {Change::slots_by_size, 20260615, 23, "PR 44454: kv_cache_utils.py _bucket_layers_by_page_size"},
     {Change::pads_pages, 20260621, 24, "PR 45181: kv_cache_utils.py unify_kv_cache_spec_page_size"},
     {Change::windows_choose_block, 20260704, 25, "attention.py _largest_kernel_block_within"},
     {Change::mixed_precision, 20260711, 25, "platforms/interface.py _align_heterogeneous_kv_block_size"},
     {Change::pads_states, 20260725, 26, "kv_cache_utils.py unify_kv_cache_spec_page_size"},
     {Change::all_in_flight, 20260708, 26, "PR 47728: kv_cache_interface.py max_admission_blocks_per_request"},
+    {Change::packs_unequal, 20260708, 26, "kv_cache_utils.py group_and_unify_kv_cache_specs"},
     {Change::deals_hybrids, 20260709, 26, "PR 40996: kv_cache_utils.py resolve_kv_cache_block_sizes"},
     {Change::match_unit, 20260712, 26, "PR 46384: config/cache.py prefix_match_unit"},
     {Change::merges_buckets, 20260730, 27, "PR 50000: kv_cache_utils.py .._groups_uniform_page_size"},
@@ -91,7 +99,7 @@ inline constexpr u32 oldest_day = 20250701;
 
 /// A set of changes. release 0: by day.
 struct Rules {
-    u32 bits = 0;
+    u64 bits = 0;
     u32 release = 0;
     u32 patch = 0;
     u32 day = 0;
@@ -108,7 +116,7 @@ constexpr Result<Rules> rules_of_day(u32 day) noexcept {
     }
     Rules rules{.day = day};
     for (const ChangeRow& row : changes) {
-        rules.bits |= row.merged <= day ? u32{1} << static_cast<u32>(row.change) : 0;
+        rules.bits |= row.merged <= day ? u64{1} << static_cast<u32>(row.change) : 0;
     }
     return rules;
 }
@@ -122,7 +130,7 @@ constexpr Result<Rules> rules_of_release(u32 release, u32 patch = 0) noexcept {
     }
     Rules rules{.release = release, .patch = patch};
     for (const ChangeRow& row : changes) {
-        rules.bits |= row.release <= release ? u32{1} << static_cast<u32>(row.change) : 0;
+        rules.bits |= row.release <= release ? u64{1} << static_cast<u32>(row.change) : 0;
     }
     return rules;
 }
