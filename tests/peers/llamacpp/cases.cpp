@@ -29,6 +29,9 @@ Options draw(std::mt19937& random) {
     to.n_batch = first_of({32, 100, 512, 2048}, random).get<u32>();
     to.n_ubatch = to.n_batch;
     to.n_seq_max = first_of({1, 1, 2, 3, 5}, random).get<u32>();
+    if (to.n_ctx < to.n_seq_max) {
+        to.n_ctx = 300;  // a batch below the number of sequences aborts the engine's graph
+    }
     to.swa_full = first_of({false, false, false, true}, random).get<bool>();
     const std::vector<Json> types{1, 1, 8, 2, 30, 0, 20, 7};
     to.type_k = static_cast<Ggml>(first_of(types, random).get<int>());

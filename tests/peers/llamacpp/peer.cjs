@@ -51,13 +51,13 @@ async function child(id) {
 
 const squeeze = (lines) => lines.map((line) => line.replace(/\s+/g, " ").replace(/\( /g, "(").trim());
 
-function compare(model, answers, totals) {
+function compare(model, answers, aborted, totals) {
     model.asked.forEach((asked, i) => {
         const got = answers[i];
         const name = `${model.id} ${JSON.stringify(asked.flags)}`;
         if (!got || got.load) {
             ++totals.skipped;
-            console.log(`skipped: ${model.id}: ${got ? got.load : "the engine aborts"}`);
+            console.log(`skipped: ${model.id}: ${got ? got.load : aborted}`);
         } else if (Boolean(got.refused) !== Boolean(asked.refused)) {
             ++totals.different;
             console.log(`DIFFERENT ${name}: want ${asked.refused ?? "a context"}, got ${got.refused ?? "a context"}`);
@@ -84,7 +84,10 @@ function main() {
         const run = spawnSync(process.execPath, [__filename, nodeFolder, casesFolder, model.id],
                               {encoding: "utf8", timeout: 120000});
         const answers = run.stdout.split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
-        compare(model, answers.length && answers[0].load ? model.asked.map(() => answers[0]) : answers, totals);
+        const assertion = run.stderr.match(/[\w.-]+:\d+: GGML_ASSERT.*/);
+        const aborted = `the engine aborts${assertion ? ` (${assertion[0]})` : run.signal ? ` (${run.signal})` : ""}`;
+        compare(model, answers.length && answers[0].load ? model.asked.map(() => answers[0]) : answers, aborted,
+                totals);
         if (totals.equal + totals.refused > before) {
             compared.add(model.id);
         }
