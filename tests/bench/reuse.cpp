@@ -23,6 +23,7 @@ struct Shape {
 bool all(u64, u64, std::mt19937_64&) { return true; }
 bool hole_before_need(u64 page, u64 need, std::mt19937_64&) { return page % need != need - 1; }
 bool odd(u64 page, u64, std::mt19937_64&) { return page % 2 == 1; }
+bool other(u64 page, u64, std::mt19937_64&) { return page % 2 == 0; }
 bool random_holes(u64, u64, std::mt19937_64& random) { return random() % 50 != 0; }
 bool coin(u64, u64, std::mt19937_64& random) { return random() % 2 != 0; }
 bool always(u64, std::mt19937_64&) { return true; }
@@ -40,6 +41,7 @@ const Shape shapes[] = {
     {"worst: hole every need-1, need 64, all states", 64, 1, hole_before_need, always},
     {"worst: hole every need-1, need 512, all states", 512, 1, hole_before_need, always},
     {"worst: odd/even", 1, 1, odd, even},
+    {"worst of mixed pages: every other page, all states", 1, 1, other, always},
     {"worst: coin, need 8", 8, 1, coin, toss},
     {"worst: states everywhere, window nowhere, need 512", 512, 1, [](u64, u64, std::mt19937_64&) { return false; }, always},
 };
@@ -98,6 +100,22 @@ void repairs(benchmark::State& state, const Shape& shape, u64 pages) {
     });
 }
 
+/// Pages of 64, 16 and 32 tokens: the worst shapes for groups that do not share a page size.
+void mixed_pages(benchmark::State& state, const Shape& shape, u64 pages) {
+    Store store = store_of(shape, pages);
+    store.groups[0].rule.page = 64;
+    store.groups[0].pages.count = pages / 4;
+    store.groups[2].rule.page = 32;
+    store.groups[2].pages.count = pages / 2;
+    store.words[0].resize(ceil_div(pages / 4, 64));
+    store.words[2].resize(ceil_div(pages / 2, 64));
+    yardstick::against(state, store.words, static_cast<double>(pages), [&] {
+        benchmark::DoNotOptimize(store.groups.data());
+        benchmark::ClobberMemory();
+        benchmark::DoNotOptimize(reusable(store.groups.data(), 3, store.ask));
+    });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -105,6 +123,9 @@ int main(int argc, char** argv) {
         for (const Shape& shape : shapes) {
             const std::string name = std::to_string(pages) + "/" + shape.name;
             benchmark::RegisterBenchmark(("verdict/" + name).c_str(), verdict, shape, pages);
+            if (pages == 65'536) {
+                benchmark::RegisterBenchmark(("mixed pages/" + name).c_str(), mixed_pages, shape, pages);
+            }
             if (pages <= 65'536) {
                 benchmark::RegisterBenchmark(("explain/" + name).c_str(), explanation, shape, pages);
                 benchmark::RegisterBenchmark(("repair/" + name).c_str(), repairs, shape, pages);

@@ -5,6 +5,7 @@
 // exactly the greatest common boundary.
 #pragma once
 
+#include <kvcap/reuse/resample.hpp>
 #include <kvcap/reuse/tile.hpp>
 
 namespace kvcap::inline v1 {
@@ -113,21 +114,61 @@ constexpr u64 common_page_floor(const Group<S>* groups, u32 count, u64 at, Witho
     return at;
 }
 
-/// tail_floor where pages differ. A window first needs ceil(reach / page) pages in a row up to the one that holds the
-/// boundary's last token: short runs are passed over in pages, many at once.
+/// The common floor of the tail groups where pages differ, in pieces of one size (piece_of). pre: at is a multiple of the
+/// unit below the tail; at most most_groups - 1 groups
 template <PageSource S>
-constexpr u64 mixed_floor(const Group<S>& group, u64 at, const Grid& grid) noexcept {
+constexpr u64 floor_in_pieces(const Group<S>* groups, const u32* tail, u32 tails, u64 at, const Grid& grid,
+                              u64 piece) noexcept {
+    Group<Resampled<S>> pieces[most_groups];
+    for (u32 i = 0; i < tails; ++i) {
+        pieces[i] = in_pieces(groups[tail[i]], piece);
+    }
+    pieces[tails] = grid_in_pieces<S>(grid, piece, at);
+    return common_page_floor(pieces, tails + 1, at / piece) * piece;
+}
+
+/// tail_floor, or for a window one step towards it. A window first needs ceil(reach / page) pages in a row up to the one
+/// that holds the boundary's last token: short runs are passed over in pages, many at once.
+template <PageSource S>
+constexpr u64 tail_step(const Group<S>& group, u64 at, const Grid& grid) noexcept {
     const Rule& rule = group.rule;
     if (rule.needs != Needs::window) {
         return tail_floor(group, at, grid);
     }
-    while (at > 0 && rule.reach > 0) {
-        const u64 first = at > rule.reach ? pages_below(at - rule.reach, rule.page) : 0;
-        const u64 hole = last_missing(group.pages, first, pages_over(at, rule.page));
-        if (hole == no_page) {
-            break;
+    if (rule.reach == 0) {
+        return at;
+    }
+    const u64 first = at > rule.reach ? pages_below(at - rule.reach, rule.page) : 0;
+    const u64 hole = last_missing(group.pages, first, pages_over(at, rule.page));
+    return hole == no_page ? at : grid.down(common_page_floor(&group, 1, hole) * rule.page);
+}
+
+/// The common floor where pages differ.
+template <PageSource S>
+constexpr u64 common_mixed_floor(const Group<S>* groups, u32 count, u64 at, const Grid& grid, Without without) noexcept {
+    u32 tail[most_groups];
+    u32 tails = 0;
+    for (u32 g = 0; g < count; ++g) {
+        if (!without.has(g)) {
+            const Needs needs = groups[g].rule.needs;
+            at = bound(groups[g], at, grid);
+            tail[tails] = g;
+            tails += needs == Needs::window || needs == Needs::chunk || needs == Needs::snapshot ? 1 : 0;
         }
-        at = grid.down(common_page_floor(&group, 1, hole) * rule.page);
+    }
+    u64 jumps = 0;
+    u64 piece = 0;
+    for (u32 i = 0, agreed = 0; agreed < tails && at > 0; i = i + 1 == tails ? 0 : i + 1) {
+        const u64 next = tail_step(groups[tail[i]], at, grid);
+        agreed = next == at ? agreed + 1 : 0;
+        at = next;
+        if (agreed != 0 || ++jumps <= 4 * patience || at >= grid.tail || tails == most_groups) {
+            continue;
+        }
+        piece = piece == 0 ? piece_of(groups, tail, tails, grid) : piece;
+        if (at / piece / 1024 <= jumps) {  // reading the words of the pieces takes no longer than the jumps so far
+            return floor_in_pieces(groups, tail, tails, at, grid, piece);
+        }
     }
     return at;
 }
@@ -148,21 +189,12 @@ struct Descent {
         if (paged) {
             return common_page_floor(groups, count, pages_below(at, grid.unit), without) * grid.unit;
         }
-        at = grid.down(at);
-        for (u32 g = 0; g < count; ++g) {
-            at = without.has(g) ? at : bound(groups[g], at, grid);
-        }
-        for (u32 g = 0, agreed = 0; agreed < count && at > 0; g = g + 1 == count ? 0 : g + 1) {
-            const u64 next = without.has(g) ? at : mixed_floor(groups[g], at, grid);
-            agreed = next == at ? agreed + 1 : 1;
-            at = next;
-        }
-        return at;
+        return common_mixed_floor(groups, count, grid.down(at), grid, without);
     }
     /// The same for one group only.
     constexpr u64 alone(u32 g, u64 at) const noexcept {
         if (!paged || groups[g].rule.needs == Needs::whole) {
-            return mixed_floor(groups[g], bound(groups[g], grid.down(at), grid), grid);
+            return common_mixed_floor(groups + g, 1, grid.down(at), grid, {});
         }
         const u64 page = pages_below(at, grid.unit);
         switch (groups[g].rule.needs) {
