@@ -85,21 +85,23 @@ private:
         const u64 heads = matrix.heads;
         if (form.kind == Kind::gated_delta) {
             const u64 values = heads * matrix.rows;
-            add(WeightPart::attention, i, width_ * (channels + values + 2 * heads) + channels * taps + 2 * heads +
-                                              values * width_);
+            add(WeightPart::attention, i,
+                width_ * (channels + values + 2 * heads) + channels * taps + 2 * heads + values * width_);
             add(WeightPart::whole, i, matrix.rows + 2 * width_);
             return is_sparse(i) ? mixture(i) : dense(i);
         }
         if (form.kind == Kind::mamba2) {
             const u64 inner = heads * matrix.rows;
-            add(WeightPart::attention, i, width_ * (inner + channels + heads) + channels * (taps + 1) + 3 * heads +
-                                              inner + inner * width_);
+            add(WeightPart::attention, i,
+                width_ * (inner + channels + heads) + channels * (taps + 1) + 3 * heads + inner +
+                    inner * width_);
         } else if (form.kind == Kind::mamba1) {
             const u64 given = in_["time_step_rank"].whole();
             const u64 rank = given == 0 ? ceil_div(width_, 16) : given;
             const u64 inner = heads;
-            add(WeightPart::attention, i, 2 * width_ * inner + inner * (taps + 1) + inner * (rank + 2 * u64{matrix.width}) +
-                                              rank * inner + inner + inner * matrix.width + inner + inner * width_);
+            add(WeightPart::attention, i,
+                2 * width_ * inner + inner * (taps + 1) + inner * (rank + 2 * u64{matrix.width}) +
+                    rank * inner + inner + inner * matrix.width + inner + inner * width_);
         }
         add(WeightPart::whole, i, width_);
     }
@@ -114,10 +116,14 @@ private:
         add(WeightPart::attention, i,
             query * key.width * (width_ + (qkv_bias_ ? 1 : 0)) + query * value.width * width_);
         add(WeightPart::whole, i, out_bias_ ? width_ : 0);
-        const bool head_norm = own_.qk == QkNorm::head || (in_.type() == "glm4_moe" && in_.flag("use_qk_norm", false));
+        const bool head_norm =
+            own_.qk == QkNorm::head || (in_.type() == "glm4_moe" && in_.flag("use_qk_norm", false));
         const u64 whole = query * key.width + u64{key.heads} * key.width;
         add(WeightPart::whole, i, own_.qk == QkNorm::whole ? whole : head_norm ? 2 * u64{key.width} : 0);
-        add(WeightPart::attention, i, in_.type() == "gpt_oss" ? query : own_.output_gate ? query * key.width * width_ : 0);
+        add(WeightPart::attention, i,
+            in_.type() == "gpt_oss" ? query
+            : own_.output_gate      ? query * key.width * width_
+                                    : 0);
     }
 
     void latent(u32 i, const LayerForm& form) {
