@@ -143,6 +143,10 @@ void run(const DoctorOptions& options, Session& session) {
     for (LogStart& start : reading.starts) {
         report::Doctored one{.start = std::move(start)};
         one.findings = report::diagnose(one.start, token_bytes(one.start, options.model));
+        if (auto copies = replication(one.start, options.model)) {
+            one.findings.push_back(std::move(*copies));
+            one.findings = report::by_gain(std::move(one.findings));
+        }
         one.checks = report::checks_of(one.start);
         one.prediction = predict(one.start, options.model);
         session.exit = one.agrees() ? session.exit : Exit::does_not_fit;
@@ -159,8 +163,7 @@ void run(const DoctorOptions& options, Session& session) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Session& session) {
-    CLI::App* verb = app.add_subcommand(
-        "doctor", "What an engine's start-up log means");
+    CLI::App* verb = app.add_subcommand("doctor", "What an engine's start-up log means");
     const auto options = std::make_shared<DoctorOptions>();
     verb->add_option("LOG", options->log, "A log file, or - for standard input")->type_name("");
     verb->add_option("-m,--model", options->model, "The model, where the log does not name it")->type_name("MODEL");

@@ -353,4 +353,31 @@ std::optional<double> token_bytes(const LogStart& start, const std::string& give
     return bytes;
 }
 
+std::optional<report::Finding> replication(const LogStart& start, const std::string& given) {
+    const std::string name = given.empty() ? card_of_log(start) : given;
+    const double tp = start.facts.number("tp").value_or(1);
+    if (name.empty() || tp < 2 || tp > 1024) {
+        return std::nullopt;
+    }
+    const Model model = load({.model = name});
+    const auto whole = fold(model.spec, {.prompt = {65536}});
+    const auto rank = fold(model.spec, {.prompt = {65536}}, {.tp = static_cast<u32>(tp)});
+    if (!whole || !rank || whole->growing.value == 0) {
+        return std::nullopt;
+    }
+    const double copies = static_cast<double>(rank->growing.value) * tp / static_cast<double>(whole->growing.value);
+    if (copies < 1.01) {
+        return std::nullopt;
+    }
+    report::Finding found{
+        .kind = "replicated-under-tp",
+        .seen = fmt::format("{:.0f} ranks hold {:.2f} copies of a token", tp, copies),
+        .meaning = "there are fewer KV heads, or latents, than ranks: tensor parallelism does not divide them",
+        .change = "attention data parallelism, or fewer ranks of attention"};
+    found.with("copies", copies).with("bytes_per_token_on_rank", static_cast<double>(rank->growing.value) / 65536);
+    const double pool = start.facts.number("available_kv_gib").value_or(0) * gib;
+    found.gain_bytes = pool > 0 ? pool * (1 - 1 / copies) : 0;
+    return found;
+}
+
 }  // namespace kvcap::cli

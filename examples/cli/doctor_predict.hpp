@@ -19,4 +19,7 @@ report::Prediction predict(const LogStart& start, const std::string& model);
 /// Bytes of one token on one rank, where the model is known; for findings.
 std::optional<double> token_bytes(const LogStart& start, const std::string& model);
 
+/// When ranks hold bytes that other ranks hold too: by how much, and what attention data parallelism would give back.
+std::optional<report::Finding> replication(const LogStart& start, const std::string& model);
+
 }  // namespace kvcap::cli

@@ -19,7 +19,8 @@ MeasuredOverhead overhead_from(const std::string& path) {
                     fmt::format("{} of {}: {}", start.engine, path, measured->how)};
         }
     }
-    stop(Exit::bad_input, "--overhead-from: " + path + " does not print what weights, activations and the cache took");
+    stop(Exit::bad_input,
+         "--overhead-from: " + path + " does not print what weights, activations and the cache took");
 }
 
 }  // namespace kvcap::cli

@@ -25,27 +25,31 @@ inline std::optional<Overhead> first(std::initializer_list<Overhead> sums) {
     return std::nullopt;
 }
 
-inline double or_zero(double value) { return known(value) ? value : 0; }
+inline double or_zero(double value) {
+    return known(value) ? value : 0;
+}
 
 inline std::optional<Overhead> vllm(const Diagnosis& on) {
     const double graphs = known(on["graph_actual_gib"]) ? on["graph_actual_gib"] : or_zero(on["graph_estimate_gib"]);
     const double weights = on["weights_gib"], peak = on["peak_activation_gib"];
-    return first({{(on["non_torch_gib"] + peak + graphs) * gib, "non-torch memory + peak activation + graphs"},
-                  {(on["consumed_gib"] - weights + peak + graphs) * gib, "consumed - weights + peak activation + graphs"},
-                  {(on["total_gib"] * on["gpu_memory_utilization"] - weights - on["available_kv_gib"]) * gib,
-                   "share of the card - weights - cache"}});
+    return first(
+        {{(on["non_torch_gib"] + peak + graphs) * gib, "non-torch memory + peak activation + graphs"},
+         {(on["consumed_gib"] - weights + peak + graphs) * gib, "consumed - weights + peak activation + graphs"},
+         {(on["total_gib"] * on["gpu_memory_utilization"] - weights - on["available_kv_gib"]) * gib,
+          "share of the card - weights - cache"}});
 }
 
 inline std::optional<Overhead> sglang(const Diagnosis& on) {
-    const double pools = known(on["swa_pool_gb"]) ? on["swa_pool_gb"]
-                         : known(on["k_size_gb"]) ? on["k_size_gb"] + on["v_size_gb"]
+    const double pools = known(on["swa_pool_gb"])  ? on["swa_pool_gb"]
+                         : known(on["k_size_gb"])  ? on["k_size_gb"] + on["v_size_gb"]
                          : known(on["kv_size_gb"]) ? on["kv_size_gb"]
                                                    : on["available_kv_gib"];
     const double states = or_zero(on["conv_state_gb"]) + or_zero(on["ssm_state_gb"]);
-    return first({{(on["avail_before_weights_gb"] - on["available_gpu_mem_gb"] - on["weights_gb"] - pools - states) * gib,
-                   "free before loading - free at the end - weights - pools"},
-                  {(on["avail_after_weights_gb"] - on["avail_after_pool_gb"] + on["graph_gb"] - pools - states) * gib,
-                   "free after weights - free after the pool - pools + graphs"}});
+    return first(
+        {{(on["avail_before_weights_gb"] - on["available_gpu_mem_gb"] - on["weights_gb"] - pools - states) * gib,
+          "free before loading - free at the end - weights - pools"},
+         {(on["avail_after_weights_gb"] - on["avail_after_pool_gb"] + on["graph_gb"] - pools - states) * gib,
+          "free after weights - free after the pool - pools + graphs"}});
 }
 
 }  // namespace overhead

@@ -33,9 +33,9 @@ inline void reported(Diagnosis& on) {
     Finding& found = on.add(
         "reported", {"capacity_tokens", "concurrency"},
         fmt::format("{} tokens, {} requests of {}", with_commas(tokens), on.text("concurrency"), with_commas(length)),
-        agrees || !known(at_once)
-            ? "tokens are concurrency x length: they hold at this length only"
-            : "tokens are blocks // groups x block: they are not what can be admitted; concurrency x length is");
+        agrees || !known(at_once) ? "tokens are concurrency x length: they hold at this length only"
+                                  : "tokens are blocks // groups x block: they are not what can be admitted "
+                                    "(vllm#40691); concurrency x length is");
     found.with("tokens", tokens).with("ratio", ratio).with("concurrency", at_once);
     if (known(at_once)) {
         found.with("admitted_tokens", std::floor(at_once * length));

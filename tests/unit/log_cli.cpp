@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// kvcap doctor as a script sees it: exit codes, JSON, and nothing of a log on the screen that a terminal would obey.
+#include <sys/wait.h>
+#include <unistd.h>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace {
+
+struct Doctor {
+    int code = -1;
+    std::string out;
+};
+
+/// Feeds `log` to `kvcap doctor - arguments`.
+Doctor doctor(const std::string& log, const std::string& arguments = {}) {
+    const char* program = std::getenv("KVCAP_CLI");
+    const auto stem = std::filesystem::temp_directory_path() / ("kvcap-doctor-" + std::to_string(::getpid()));
+    std::ofstream{stem.string() + ".log", std::ios::binary} << log;
+    const std::string command = "'" + std::string{program == nullptr ? "" : program} + "' doctor - " + arguments +
+                                " <" + stem.string() + ".log >" + stem.string() + ".out 2>/dev/null";
+    const int status = std::system(command.c_str());
+    std::ifstream out{stem.string() + ".out", std::ios::binary};
+    std::ostringstream text;
+    text << out.rdbuf();
+    std::filesystem::remove(stem.string() + ".log");
+    std::filesystem::remove(stem.string() + ".out");
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text.str()};
+}
+
+bool program_known() {
+    return std::getenv("KVCAP_CLI") != nullptr;
+}
+
+const std::string hybrid_start =
+    "INFO 03-09 13:01:38 [utils.py:302]  version 0.16.1\n"
+    "INFO 03-09 13:01:38 [utils.py:238] non-default args: {'model': 'Qwen/Qwen3.5-9B', 'max_model_len': 16384, "
+    "'gpu_memory_utilization': 0.48, 'kv_cache_dtype': 'fp8', 'enable_prefix_caching': True, "
+    "'max_num_batched_tokens': 4096, "
+    "'enable_chunked_prefill': True}\n"
+    "(EngineCore_DP0 pid=1) INFO [gpu_worker.py:424] Available KV cache memory: 2.43 GiB\n";
+
+}  // namespace
+
+TEST_CASE("doctor: 0 when printed and predicted agree, 1 when not, 3 without an engine", "[cli][log]") {
+    if (!program_known()) {
+        return;
+    }
+    const Doctor good = doctor(hybrid_start + "GPU KV cache size: 39,072 tokens\n", "--json");
+    CHECK(good.code == 0);
+    const nlohmann::json json = nlohmann::json::parse(good.out);
+    CHECK(json["schema"] == "kvcap.doctor/1");
+    CHECK(json["engines"][0]["prediction"]["agrees"] == true);
+    CHECK(json["engines"][0]["facts"]["available_kv_gib"] == "2.43");
+    CHECK(json["engines"][0]["facts"]["dp"].is_null());
+    CHECK(json["engines"][0]["lines"]["available_kv_gib"] == 3);
+    CHECK(doctor(hybrid_start + "GPU KV cache size: 50,688 tokens\n").code == 1);
+    CHECK(doctor("# GPU blocks: 1000, # CPU blocks: 512\nMaximum concurrency for 8192 tokens per request: 9.00x\n")
+              .code == 1);
+    CHECK(doctor("nothing here\n").code == 3);
+    CHECK(doctor("GPU KV cache size: 64 tokens\n", "--model no-such-model").code == 3);
+}
+
+TEST_CASE("doctor: control characters of a log stay there", "[cli][log]") {
+    if (!program_known()) {
+        return;
+    }
+    const std::string log =
+        "Resolved architecture: A\033]0;title\007\033[31mB\x01\xC2\x9B\nGPU KV cache size: 64 tokens\n";
+    for (const char* arguments : {"--color never", "--json"}) {
+        const Doctor ran = doctor(log, arguments);
+        CHECK(ran.code == 0);
+        CHECK(ran.out.find('A') != std::string::npos);
+        for (const char c : ran.out) {
+            REQUIRE((c == '\n' || static_cast<unsigned char>(c) >= 0x20));
+        }
+        CHECK(ran.out.find("\xC2\x9B") == std::string::npos);
+    }
+}
