@@ -9,39 +9,14 @@
 
 namespace kvcap::inline v1::llamacpp {
 
-/// Architectures with a rule of their own in the readers; all others are `plain`.
+// clang-format off
+/// Architectures with a rule of their own; all others are `plain`.
 enum class Arch : u8 {
-    plain,
-    bailingmoe3,
-    deepseek32,
-    deepseek4,
-    dots3note,
-    exaone4,
-    falcon_h1,
-    gemma3n,
-    gemma4,
-    glm_dsa,
-    graniteswitch,
-    grok,
-    hrm_text,
-    hy_v4,
-    kimi_k3,
-    lfm2,
-    llama4,
-    mamba,
-    minimax_01,
-    minimax_m3,
-    nanbeige,
-    nemotron_h,
-    nemotron_h_moe,
-    phi3,
-    qwen35,
-    qwen3next,
-    qwen4exp,
-    smallthinker,
-    step35,
-    t5,
+    plain, bailingmoe3, deepseek32, deepseek4, exaone4, falcon_h1, gemma3n, gemma4, glm_dsa,
+    graniteswitch, grok, hrm_text, hy_v4, kimi_k3, lfm2, llama4, minimax_01, minimax_m3, nanbeige,
+    nemotron_h, nemotron_h_moe, qwen35, qwen3next, qwen4exp, smallthinker, step35, t5,
 };
+// clang-format on
 
 /// Families of memory; `attention` becomes one cache or two, depending on the window.
 enum class Family : u8 { attention, none, recurrent, hybrid, dsa, msa, dsv4 };
@@ -85,7 +60,7 @@ inline constexpr ArchRule arch_rules[] = {
     {"llada-moe", Family::none, Arch::plain, bidirectional},
     {"rnd1", Family::none, Arch::plain, bidirectional},
     // States only.
-    {"mamba", Family::recurrent, Arch::mamba, no_tensor_split},
+    {"mamba", Family::recurrent, Arch::plain, no_tensor_split},
     {"mamba2", Family::recurrent, Arch::plain, no_tensor_split | reads_groups},
     {"rwkv6", Family::recurrent}, {"rwkv6qwen2", Family::recurrent}, {"rwkv7", Family::recurrent},
     {"arwkv7", Family::recurrent},
@@ -111,7 +86,7 @@ inline constexpr ArchRule arch_rules[] = {
     {"deepseek32", Family::dsa, Arch::deepseek32, reads_mla | no_tensor_split},
     {"glm-dsa", Family::dsa, Arch::glm_dsa, reads_mla | no_tensor_split},
     {"hy_v4", Family::dsa, Arch::hy_v4, reads_mla | no_tensor_split},
-    {"dots3note", Family::dsa, Arch::dots3note, reads_mla | no_tensor_split, WindowRule::listed},
+    {"dots3note", Family::dsa, Arch::plain, reads_mla | no_tensor_split, WindowRule::listed},
     {"minimax-m3", Family::msa, Arch::minimax_m3, no_tensor_split},
     {"deepseek4", Family::dsv4, Arch::deepseek4, rolls_back, WindowRule::always, 0},
     // Windows.
@@ -144,7 +119,6 @@ inline constexpr ArchRule arch_rules[] = {
     {"graniteswitch", Family::attention, Arch::graniteswitch},
     {"hrm_text", Family::attention, Arch::hrm_text},
     {"nanbeige", Family::attention, Arch::nanbeige},
-    {"phi3", Family::attention, Arch::phi3},
     {"t5", Family::attention, Arch::t5, no_tensor_split},
     {"t5encoder", Family::attention},
     {"qwen2vl", Family::attention, Arch::plain, four_positions},
@@ -162,9 +136,9 @@ inline constexpr ArchRule arch_rules[] = {
     {"minimax-m2", Family::attention, Arch::plain, no_tensor_split},
     // One full cache.
     {"llama"}, {"deci"}, {"falcon"}, {"gpt2"}, {"gptj"}, {"gptneox"}, {"baichuan"}, {"starcoder"}, {"refact"},
-    {"bloom"}, {"stablelm"}, {"qwen"}, {"qwen2"}, {"qwen2moe"}, {"qwen3"}, {"qwen3moe"}, {"phi2"}, {"phimoe"},
-    {"plamo"}, {"codeshell"}, {"orion"}, {"internlm2"}, {"minicpm"}, {"gemma"}, {"starcoder2"}, {"xverse"},
-    {"command-r"}, {"dbrx"}, {"olmo"}, {"openelm"}, {"arctic"}, {"deepseek"}, {"deepseek2-ocr"}, {"chatglm"},
+    {"bloom"}, {"stablelm"}, {"qwen"}, {"qwen2"}, {"qwen2moe"}, {"qwen3"}, {"qwen3moe"}, {"phi2"}, {"phi3"},
+    {"phimoe"}, {"plamo"}, {"codeshell"}, {"orion"}, {"internlm2"}, {"minicpm"}, {"gemma"}, {"starcoder2"},
+    {"xverse"}, {"command-r"}, {"dbrx"}, {"olmo"}, {"openelm"}, {"arctic"}, {"deepseek"}, {"deepseek2-ocr"}, {"chatglm"},
     {"jais"}, {"jais2"}, {"nemotron"}, {"exaone"}, {"granite"}, {"granitemoe"}, {"chameleon"}, {"plm"},
     {"bailingmoe"}, {"bailingmoe2"}, {"dots1"}, {"arcee"}, {"ernie4_5"}, {"ernie4_5-moe"}, {"hunyuan-moe"},
     {"hunyuan-dense"}, {"hy_v3"}, {"smollm3"}, {"seed_oss"}, {"grovemoe"}, {"apertus"}, {"cogvlm"},
