@@ -97,7 +97,7 @@ Json answer_json(const vllm::Outcome& outcome, const std::vector<std::string>& n
     for (u32 stage = 0; stage < made.layout.stages; ++stage) {
         json["groups"].push_back(groups_json(made, names, stage));
         if (json["bytes"].is_array()) {
-            json["bytes"].push_back(outcome.sizing.uses[stage].per_block * outcome.sizing.blocks);
+            json["bytes"].push_back(outcome.sizing.uses[stage].allocated * outcome.sizing.blocks);
         }
     }
     return json;

@@ -43,11 +43,12 @@ constexpr Steps steps_of(const Spec& spec, const Load& load, const Rules& rules)
     return {.per = spec.block, .share = load.dcp};
 }
 
-/// Bytes on one stage (or, for `whole`, on all): of one block of the pool, and what the fit check counts for
-/// one block of one request.
+/// Bytes on one stage (or, for `whole`, on all): that a block of the pool is divided by, what the fit check
+/// counts for one block of one request, and what is allocated for a block.
 struct Use {
     u64 per_block = 0;
     u64 per_request_block = 0;
+    u64 allocated = 0;
     friend constexpr bool operator==(const Use&, const Use&) = default;
 };
 
@@ -143,7 +144,7 @@ constexpr Use use_of(const Grouping& grouping, const Layout& layout, u32 stage, 
     if (grouping.shape == Shape::mixed) {
         const OnStage own{grouping, layout, own_pages ? stage : whole_model};
         const u64 page = own.caches[0] == 0 ? grouping.kinds[0].page : own.bytes[0];
-        return {page, page};
+        return {page, page, own_pages ? page : OnStage{grouping, layout, stage}.bytes[0]};
     }
     const OnStage own{grouping, layout, stage};
     u64 longest = 0;
@@ -151,12 +152,12 @@ constexpr Use use_of(const Grouping& grouping, const Layout& layout, u32 stage, 
         longest = larger(longest, own.bytes[g]);
     }
     if (grouping.shape != Shape::packed) {
-        return {longest, longest};
+        return {longest, longest, longest};
     }
-    return {rules.has(Change::slots_by_size)
-                ? packed_block(grouping, layout, stage, rules.has(Change::packs_densely))
-                : packed_by_tuples(grouping, layout, stage, own, true),
-            packed_by_tuples(grouping, layout, stage, own, false)};
+    const u64 block = rules.has(Change::slots_by_size)
+                          ? packed_block(grouping, layout, stage, rules.has(Change::packs_densely))
+                          : packed_by_tuples(grouping, layout, stage, own, true);
+    return {block, packed_by_tuples(grouping, layout, stage, own, false), block};
 }
 
 }  // namespace kvcap::inline v1::vllm

@@ -185,7 +185,7 @@ private:
         const Use& use = outcome.sizing.uses[stage];
         plan.pools.count = 1;
         plan.pools[0] = {.units = outcome.sizing.blocks, .spare = 1, .each = {use.per_block},
-                         .allocated = {saturating_product(use.per_block, outcome.sizing.blocks)},
+                         .allocated = {saturating_product(use.allocated, outcome.sizing.blocks)},
                          .limiting = outcome.sizing.limiting};
         for (const GroupKind& kind : made.grouping.kinds) {
             GroupClass& to = plan.classes[plan.classes.count++];

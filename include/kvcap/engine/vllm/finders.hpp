@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What does one of vLLM's cache managers find? The longest cached prefix of one class of groups, at most `most` tokens,
-// aligned, with the look-ahead block of a drafter dropped. Source: v1/core/single_type_kv_cache_manager.py
-// `find_longest_cache_hit` (2026-08-20).
+// What does one of vLLM's cache managers find? The longest cached prefix of one class of groups, at most
+// `most` tokens, aligned, with the look-ahead block of a drafter dropped. Source:
+// v1/core/single_type_kv_cache_manager.py `find_longest_cache_hit` (2026-08-20).
 #pragma once
 
 #include <kvcap/engine/vllm/spec.hpp>
@@ -9,9 +9,9 @@
 
 namespace kvcap::inline v1::vllm {
 
-/// One group as the lookup sees it. block: effective tokens per block (times the context-parallel ranks for attention).
-/// span: window or chunk. tag: tells apart specs that differ in nothing else. partial: token boundaries inside blocks
-/// that are cached (fine-grained entries), in any order.
+/// One group as the lookup sees it. block: effective tokens per block (times the context-parallel ranks for
+/// attention). span: window or chunk. tag: tells apart specs that differ in nothing else. partial: token
+/// boundaries inside blocks that are cached (fine-grained entries), in any order.
 struct LookupGroup {
     SpecKind kind = SpecKind::full;
     StateMode mode = StateMode::align;
@@ -24,7 +24,8 @@ struct LookupGroup {
     u32 partials = 0;
 
     constexpr bool same_spec(const LookupGroup& other) const noexcept {
-        return kind == other.kind && mode == other.mode && block == other.block && span == other.span && tag == other.tag;
+        return kind == other.kind && mode == other.mode && block == other.block && span == other.span &&
+               tag == other.tag;
     }
 };
 
@@ -58,7 +59,8 @@ struct ClassBits {
         }
         return true;
     }
-    /// The highest fine-grained entry that ends in (low, high], a multiple of `unit`; `low` when there is none.
+    /// The highest fine-grained entry that ends in (low, high], a multiple of `unit`; `low` when there is
+    /// none.
     constexpr u64 last_partial(u64 low, u64 high, u64 unit) const noexcept {
         u64 best = low;
         for (u32 i = 0; i < first().partials; ++i) {
@@ -101,14 +103,15 @@ constexpr Found find_full(const ClassBits& bits, const Wanted& wanted) noexcept 
 /// The greatest `end` <= at whose boundary (one block less when that will be dropped) is aligned.
 constexpr u64 aligned_end(u64 at, u64 block, const Wanted& wanted) noexcept {
     const u64 dropped = wanted.drop ? 1 : 0;
-    while (at > 0 && block != wanted.alignment && (at - smaller(at, dropped)) * block % wanted.alignment != 0) {
+    while (at > 0 && block != wanted.alignment &&
+           (at - smaller(at, dropped)) * block % wanted.alignment != 0) {
         --at;
     }
     return at;
 }
 
-/// ceil((window - 1) / block) blocks in a row, one more with a drafter, from the right; else what is cached from block 0
-/// on. At least one block must be cached, even for a window of 1.
+/// ceil((window - 1) / block) blocks in a row, one more with a drafter, from the right; else what is cached
+/// from block 0 on. At least one block must be cached, even for a window of 1.
 constexpr Found find_window(const ClassBits& bits, const Wanted& wanted) noexcept {
     const u64 block = bits.first().block;
     const u64 need = larger(1, ceil_div(larger(bits.first().span, 1) - 1, block) + (wanted.drop ? 1 : 0));
@@ -160,7 +163,8 @@ constexpr Result<Found> find(const ClassBits& bits, const Wanted& wanted) noexce
         case SpecKind::state: return find_state(bits, wanted);
         case SpecKind::chunked:
             if (wanted.drop || bits.first().block != wanted.alignment) {
-                return Error{.code = Errc::refused_combination, .got = bits.first().block, .want = wanted.alignment};
+                return Error{
+                    .code = Errc::refused_combination, .got = bits.first().block, .want = wanted.alignment};
             }
             return find_chunk(bits, wanted);
         case SpecKind::cross:

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Which prefix would vLLM skip? Its coordinators over the finders: the candidate is lowered until every class accepts
-// it; a drafter's class pays its look-ahead block once, so the answer depends on the path and is no plain intersection.
-// Source: v1/core/kv_cache_coordinator.py (2026-08-20).
+// Which prefix would vLLM skip? Its coordinators over the finders: the candidate is lowered until every class
+// accepts it; a drafter's class pays its look-ahead block once, so the answer depends on the path and is no
+// plain intersection. Source: v1/core/kv_cache_coordinator.py (2026-08-20).
 #pragma once
 
 #include <kvcap/engine/vllm/finders.hpp>
 
 namespace kvcap::inline v1::vllm {
 
-/// most: the most tokens that may be hit (the prompt less one). speculative: a drafter that reads hidden states runs;
-/// with no flagged group every group counts as its own. context_parallel: decode context parallelism is on.
+/// most: the most tokens that may be hit (the prompt less one). speculative: a drafter that reads hidden
+/// states runs; with no flagged group every group counts as its own. context_parallel: decode context
+/// parallelism is on.
 struct Lookup {
     const LookupGroup* groups = nullptr;
     u32 count = 0;
@@ -20,8 +21,8 @@ struct Lookup {
     bool context_parallel = false;
 };
 
-/// tokens: hit. missed: how much longer the hit was at its best in the descent (vLLM pins that junction). limiting: a
-/// group whose class lowered it last. per_group: what is handed over.
+/// tokens: hit. missed: how much longer the hit was at its best in the descent (vLLM pins that junction).
+/// limiting: a group whose class lowered it last. per_group: what is handed over.
 struct Lookedup {
     u64 tokens = 0;
     u64 missed = 0;
@@ -36,8 +37,8 @@ struct Blocks {
     friend constexpr bool operator==(const Blocks&, const Blocks&) = default;
 };
 
-/// Scheduler and hash granularity (`resolve_kv_cache_block_sizes`). match_unit 0: not given. blocks of the groups are
-/// the effective ones.
+/// Scheduler and hash granularity (`resolve_kv_cache_block_sizes`). match_unit 0: not given. blocks of the
+/// groups are the effective ones.
 constexpr Result<Blocks> resolve_blocks(const LookupGroup* groups, u32 count, u64 match_unit = 0,
                                         bool hashed = true) noexcept {
     if (count == 1) {
@@ -120,7 +121,9 @@ constexpr Result<Classes> classes_of(const Lookup& asked) noexcept {
         flagged = flagged || group.drafts;
     }
     Classes classes{.fine = asked.count > 1 && fine_grained(asked)};
-    classes.alignment = asked.count == 1 ? asked.groups[0].block : classes.fine ? asked.hash_block : asked.scheduler_block;
+    classes.alignment = asked.count == 1 ? asked.groups[0].block
+                        : classes.fine   ? asked.hash_block
+                                         : asked.scheduler_block;
     add_classes(asked, true, flagged, classes);
     add_classes(asked, false, flagged, classes);
     return classes;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Which full blocks of a request does vLLM register for later hits? Windows and states keep only what a boundary on the
-// retention interval, or one of the request's own boundaries (replay, junction), will ask for.
-// Source: v1/core/single_type_kv_cache_manager.py, `prefix_cache_retention_interval` (2026-08-17).
+// Which full blocks of a request does vLLM register for later hits? Windows and states keep only what a
+// boundary on the retention interval, or one of the request's own boundaries (replay, junction), will ask
+// for. Source: v1/core/single_type_kv_cache_manager.py, `prefix_cache_retention_interval` (2026-08-17).
 #pragma once
 
 #include <kvcap/engine/vllm/spec.hpp>
 
 namespace kvcap::inline v1::vllm {
 
-/// interval: tokens; 0 keeps only the request's own boundaries; dense keeps what every scheduler block asks for.
+/// interval: tokens; 0 keeps only the request's own boundaries; dense keeps what every scheduler block asks
+/// for.
 struct RetentionRule {
     SpecKind kind = SpecKind::window;
     u64 block = 16;
@@ -28,7 +29,8 @@ constexpr u64 window_need(const RetentionRule& rule) noexcept {
 
 /// Whether the rule keeps every block, so that no mask is made.
 constexpr bool registers_all(const RetentionRule& rule) noexcept {
-    if (is_full(rule.kind) || rule.kind == SpecKind::chunked || (rule.kind == SpecKind::state && rule.dense)) {
+    if (is_full(rule.kind) || rule.kind == SpecKind::chunked ||
+        (rule.kind == SpecKind::state && rule.dense)) {
         return true;
     }
     const u64 segment = rule.dense ? rule.alignment : rule.interval;
@@ -57,8 +59,9 @@ constexpr bool registers(const RetentionRule& rule, u64 i) noexcept {
     const u64 segment = rule.dense ? rule.alignment : rule.interval;
     if (const u64 period = segment / rule.block; period != 0) {
         const u64 shift = rule.kind != SpecKind::state && rule.drafts ? 1 : 0;
-        const bool on = rule.kind == SpecKind::state ? (i + 1) % period == 0
-                                                     : i >= shift && (i - shift) % period >= period - window_need(rule);
+        const bool on = rule.kind == SpecKind::state
+                            ? (i + 1) % period == 0
+                            : i >= shift && (i - shift) % period >= period - window_need(rule);
         if (on) {
             return true;
         }
