@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which sentences are looked for, and how far does one go? All engines' rules in one search; a sentence runs to the end of
-// its line and over lines that were folded.
+// Which sentences are looked for, and how far does one go? All engines' rules in one search; a sentence runs to the
+// end of its line and over lines that were folded.
 #pragma once
 
 #include <kvcap/io/log/hits.hpp>

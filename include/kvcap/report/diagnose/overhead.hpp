@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What did everything but weights and cache take on a rank, as the user's own engine measured it? Activations, graphs and
-// what the runtime holds, from the parts that the engine prints, else as the rest of its share.
+// What did everything but weights and cache take on a rank, as the user's own engine measured it? Activations,
+// graphs and what the runtime holds, from the parts that the engine prints, else as the rest of its share.
 #pragma once
 
 #include <kvcap/report/diagnose/finding.hpp>
