@@ -33,6 +33,7 @@ inline void diagnose(Diagnosis& on) {
     v0_blocks(on);
     workers(on);
     amounts(on);
+    spent(on);
 }
 
 }  // namespace vllm_log

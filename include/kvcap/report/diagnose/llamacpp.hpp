@@ -43,7 +43,9 @@ inline void quantised(Diagnosis& on, const std::string& type, double amount) {
     if (type == "f16" || type == "bf16") {
         Finding& found = on.add("quantise", {}, fmt::format("{:.2f} MiB in {}", amount, type),
                                 fmt::format("q8_0 would take {:.0f} MiB", amount * q8_of_f16), "-ctk q8_0 -ctv q8_0");
-        found.with("q8_mib", amount * q8_of_f16).with("gain_mib", amount * (1 - q8_of_f16));
+        found.with("q4_mib", amount * 18 / 64)
+            .with("q8_mib", amount * q8_of_f16)
+            .with("gain_mib", amount * (1 - q8_of_f16));
         found.gain_bytes = amount * (1 - q8_of_f16) * mib;
     } else if (type == "q4_0") {
         on.add("q4-is-4.5-bits", {}, "q4_0", "18 bytes for 32 values: 4.5 bits, 12.5% above 4")

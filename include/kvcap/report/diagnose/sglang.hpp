@@ -220,6 +220,19 @@ inline void amounts(Diagnosis& on) {
     }
 }
 
+/// What a hundredth of the share is worth: the share is of what was free before loading.
+inline void hundredth(Diagnosis& on) {
+    const double before = on["avail_before_weights_gb"];
+    const double both = known(on["k_size_gb"]) ? on["k_size_gb"] + on["v_size_gb"] : on["kv_size_gb"];
+    if (known(before)) {
+        on.add("hundredth", {"avail_before_weights_gb"}, fmt::format("{:.2f} GB were free before loading", before),
+               fmt::format("each 0.01 of the share is {:.2f} GiB", before / 100))
+            .with("gib_per_hundredth", before / 100)
+            .with("tokens_per_hundredth", before / 100 / both * on["capacity_tokens"])
+            .with("weights_share", on["weights_gb"] / before);
+    }
+}
+
 inline void prefix_cache(Diagnosis& on) {
     const std::string tree = on.text("tree_cache");
     if (tree == "ChunkCache" || on.facts().is("prefix_caching", false)) {
@@ -247,6 +260,7 @@ inline void diagnose(Diagnosis& on, std::optional<double> token_bytes) {
     uneven(on);
     prefix_cache(on);
     amounts(on);
+    hundredth(on);
 }
 
 }  // namespace kvcap::inline v1::report::sglang_log

@@ -43,7 +43,10 @@ inline void rate(Diagnosis& on) {
                fmt::format("one request of 40,960 tokens needs {:.3f} GiB", 40960 * token.value / gib),
                "max_tokens or a lower fraction gives memory back")
             .with("gib_40k", 40960 * token.value / gib)
-            .with("gib_8k", 8192 * token.value / gib);
+            .with("gib_8k", 8192 * token.value / gib)
+            .with("tokens_per_gib", gib / token.value)
+            .with("block_mib", token.value * given / mib)
+            .with("fp8_bytes", token.value / 2);
     }
     if (known(blocks)) {
         for (const double block : {given, 64.0, 32.0}) {

@@ -88,6 +88,8 @@ inline void refused(Diagnosis& on) {
                "another process holds the card", "free it, or lower the share")
             .with("free", free)
             .with("total", total)
+            .with("short_gib", on["desired_gib"] - free)
+            .with("taken_gib", total - free)
             .with("highest_share", free / total);
     }
     if (const double manual = on["manual_kv_gib"]; known(manual)) {
@@ -162,6 +164,21 @@ inline void v0_blocks(Diagnosis& on) {
             .with("bytes_per_token", block.value / 16)
             .with("pool_gib", block.value * blocks / gib)
             .with("swap_gib", block.value * swap / gib);
+    }
+}
+
+/// What the memory line adds up to, and what is left of the share.
+inline void spent(Diagnosis& on) {
+    const double weights = known(on["consumed_gib"]) ? on["consumed_gib"] : on["weights_gib"] + on["non_torch_gib"];
+    const double all = weights + on["peak_activation_gib"] + on["graph_actual_gib"];
+    const double share = on["desired_gib"];
+    if (known(all, share)) {
+        on.add("spent", {"desired_gib"}, fmt::format("{:.2f} GiB beside the cache", all),
+               fmt::format("{:.2f} GiB of the share are left for it", share - all))
+            .with("beside_gib", all)
+            .with("left_gib", share - all)
+            .with("free_after_gib", on["free_gib"] - all)
+            .with("per_hundredth", on["total_gib"] / 100);
     }
 }
 
