@@ -243,10 +243,10 @@ def normal(answer):
     return answer
 
 
-def differences(want, got):
+def differences(want, got, shrunk):
     if "error" in want or "error" in got:
         return [] if want == got else [("error", want.get("error"), got.get("error"))]
-    keys = [k for k in want if k != "bytes" or got["bytes"] is not None]
+    keys = [k for k in want if k != "bytes" or (got["bytes"] is not None and shrunk)]
     if not any(want["groups"]):
         keys = ["max_model_len"]
     return [(k, want[k], got.get(k)) for k in keys if want[k] != got.get(k)]
@@ -266,7 +266,8 @@ def compare(program, cards, wheel):
             except Unknown as reason:
                 unknown[str(reason)] += 1
                 continue
-            wrong = differences(want, normal(case["answer"]))
+            shrunk = not release.version.startswith("0.11.")        # it leaves tensors at each worker's own blocks
+            wrong = differences(want, normal(case["answer"]), shrunk)
             counts[set_, "differ" if wrong else "refused alike" if "error" in want else "plans equal"] += 1
             if wrong and counts[set_, "differ"] <= int(os.environ.get("KVCAP_SHOW", "3")):
                 print(f"{release.version} {case['case']}: " + "; ".join(f"{k}: vLLM {w}, kvcap {g}" for k, w, g in wrong))

@@ -32,7 +32,7 @@ constexpr Steps steps_of(const Spec& spec, const Load& load, const Rules& rules)
         case SpecKind::cross: return {.source = Source::encoder, .per = spec.block};
         case SpecKind::state:
             if (!rules.has(Change::aligned_states)) {
-                return {.per = spec.block};
+                return rules.has(Change::states_by_block) ? Steps{.per = spec.block} : Steps{.fixed = 1};
             }
             if (spec.mode == StateMode::all) {
                 return {.per = spec.block, .plus = rules.has(Change::state_drafts) ? spec.spec_blocks : 0};

@@ -11,6 +11,7 @@ namespace kvcap::inline v1::vllm {
 enum class Change : u8 {
     scales_blocks,         // unequal pages: blocks of the smaller are scaled up; before: refused
     grows_below_1_25,      // group size: the largest bucket if below 1.25 times the smallest
+    states_by_block,       // a state takes a block for every block of tokens; before: one
     full_values,           // full layers count the value's own width; before: as wide as the key
     auto_length,           // `--max-model-len auto`; the fit check asks groups, but only the first
     aligned_states,        // state mode "align"
@@ -56,6 +57,7 @@ struct ChangeRow {
 inline constexpr ChangeRow changes[] = {
     {Change::scales_blocks, 20251124, 12, "kv_cache_utils.py unify_kv_cache_spec_page_size"},
     {Change::grows_below_1_25, 20251124, 12, "PR 29303: kv_cache_utils.py .._groups_uniform_page_size"},
+    {Change::states_by_block, 20251203, 12, "kv_cache_interface.py MambaSpec.max_memory_usage_bytes"},
     {Change::full_values, 20251223, 14, "kv_cache_interface.py FullAttentionSpec.head_size_v"},
     {Change::auto_length, 20251223, 14, "kv_cache_utils.py _auto_fit_max_model_len"},
     {Change::aligned_states, 20260123, 15, "PR 30877: config/cache.py mamba_cache_mode"},
