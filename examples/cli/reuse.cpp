@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// kvcap reuse SCENARIO.json | MODEL: how far can this prompt be skipped, why not further, and what would it cost?
+// kvcap reuse SCENARIO.json | MODEL: how far can this prompt be skipped, why not further, and what would it
+// cost?
 #include "llamacpp.hpp"
 #include "screen.hpp"
 
@@ -66,15 +67,17 @@ std::string named_group(const Answered& answered) {
 /// Pages of a group up to the limit, and how many of them are held.
 std::pair<u64, u64> pages_to_limit(const Answered& answered, u32 g) {
     const auto& group = answered.view.groups[g];
-    const u64 pages = group.rule.needs == Needs::whole
-                          ? group.pages.count
-                          : smaller(group.pages.count, pages_over(answered.scenario.ask.limit, group.rule.page));
+    const u64 pages =
+        group.rule.needs == Needs::whole
+            ? group.pages.count
+            : smaller(group.pages.count, pages_over(answered.scenario.ask.limit, group.rule.page));
     return {pages, pages - count_missing(group.pages, 0, pages)};
 }
 
 u64 needed_pages(const Answered& answered, u32 g) {
     const auto& group = answered.view.groups[g];
-    const PageRange range = needed(group.rule, answered.known.tokens, answered.scenario.ask.grid, group.pages.count);
+    const PageRange range =
+        needed(group.rule, answered.known.tokens, answered.scenario.ask.grid, group.pages.count);
     return range.sinks + range.end - range.first;
 }
 
@@ -89,7 +92,8 @@ std::string groups_table(const Answered& answered, bool all) {
         row_cells.resize(columns.size());
         table.row(std::move(row_cells));
     };
-    row({"group", "needs", "page", "pages along the prompt", "held", "missing", "needed", "alone", "without it"});
+    row({"group", "needs", "page", "pages along the prompt", "held", "missing", "needed", "alone",
+         "without it"});
     for (u32 g = 0; g < answered.view.count(); ++g) {
         const auto& group = answered.view.groups[g];
         const auto [pages, have] = pages_to_limit(answered, g);
@@ -117,15 +121,17 @@ std::string verdict(const Answered& answered) {
     if (known.limiting.size() == 1) {
         out += fmt::format(" Without this group it would be {}.", report::grouped(known.reason.refused));
     } else if (known.limiting.size() == 2) {
-        out += fmt::format(" {} and {} limit together: without both it would be {}.", answered.group(known.limiting[0]).name,
-                           answered.group(known.limiting[1]).name, report::grouped(known.reason.refused));
+        out += fmt::format(" {} and {} limit together: without both it would be {}.",
+                           answered.group(known.limiting[0]).name, answered.group(known.limiting[1]).name,
+                           report::grouped(known.reason.refused));
     }
     return out;
 }
 
 /// Small amounts exactly, others also in a unit that suits them.
 std::string bytes_words(u64 bytes) {
-    return bytes < u64{1} << 20 ? report::exact({bytes}) : report::amount_and_exact({bytes}, report::unit_for({bytes}));
+    return bytes < u64{1} << 20 ? report::exact({bytes})
+                                : report::amount_and_exact({bytes}, report::unit_for({bytes}));
 }
 
 std::string cost(const Answered& answered, const RepairStep& step) {
@@ -151,18 +157,22 @@ std::string staircase(const Answered& answered, bool all) {
         mark(answered.repairs.best_rate, "most tokens a byte");
         mark(answered.repairs.longest, "longest");
         if (all || !marks.empty()) {
-            table.row({report::grouped(step->tokens), "+" + report::grouped(step->tokens - answered.repairs.now),
-                       cost(answered, *step), marks});
+            table.row({report::grouped(step->tokens),
+                       "+" + report::grouped(step->tokens - answered.repairs.now), cost(answered, *step),
+                       marks});
         }
     }
     const u64 hidden = all ? 0 : answered.steps.size() - smaller(answered.steps.size(), 3);
-    return table.text() + (hidden == 0 ? "" : fmt::format("  {} steps in all (--steps)\n", report::grouped(answered.steps.size())));
+    return table.text() + (hidden == 0 ? ""
+                                       : fmt::format("  {} steps in all (--steps)\n",
+                                                     report::grouped(answered.steps.size())));
 }
 
 void write_group(report::Json& json, const Answered& answered, u32 g) {
     const auto& group = answered.view.groups[g];
     const auto [pages, have] = pages_to_limit(answered, g);
-    const PageRange range = needed(group.rule, answered.known.tokens, answered.scenario.ask.grid, group.pages.count);
+    const PageRange range =
+        needed(group.rule, answered.known.tokens, answered.scenario.ask.grid, group.pages.count);
     json.object()
         .field("name", answered.group(g).name)
         .field("needs", report::name_of(group.rule.needs))
@@ -172,11 +182,15 @@ void write_group(report::Json& json, const Answered& answered, u32 g) {
         .field("missing_pages", pages - have)
         .field("needed_pages", needed_pages(answered, g));
     json.array("needed_range", report::Layout::flat).item(range.first).item(range.end).end();
-    json.field("alone_tokens", answered.known.alone[g]).field("without_tokens", answered.known.without[g]).end();
+    json.field("alone_tokens", answered.known.alone[g])
+        .field("without_tokens", answered.known.without[g])
+        .end();
 }
 
 void write_step(report::Json& json, std::string_view key, const Answered& answered, const RepairStep& step) {
-    json.object(key, report::Layout::flat).field("tokens", step.tokens).field("gained_tokens", step.tokens - answered.repairs.now);
+    json.object(key, report::Layout::flat)
+        .field("tokens", step.tokens)
+        .field("gained_tokens", step.tokens - answered.repairs.now);
     json.field(answered.priced ? "bytes" : "pages", step.bytes).end();
 }
 
@@ -241,8 +255,9 @@ std::vector<u64> held_words(const std::string& text, const std::string& flag, u6
                          : dash == std::string_view::npos ? first
                                                           : count_of(part.substr(dash + 1), flag);
         if (first > last || (last >= pages && part != "all")) {
-            stop(Exit::usage, fmt::format("{}: pages {} where the prompt has {} (0 to {})", flag, part, report::grouped(pages),
-                                          report::grouped(pages - smaller(pages, 1))));
+            stop(Exit::usage,
+                 fmt::format("{}: pages {} where the prompt has {} (0 to {})", flag, part,
+                             report::grouped(pages), report::grouped(pages - smaller(pages, 1))));
         }
         for (u64 page = first; page <= last && page < pages; ++page) {
             words[page / 64] |= u64{1} << (page % 64);
@@ -252,9 +267,10 @@ std::vector<u64> held_words(const std::string& text, const std::string& flag, u6
 }
 
 ModelRules rules_for(const ReuseOptions& options, const Model& model) {
-    const PageSizes sizes{.page = count_of(options.page, "--page-tokens"),
-                          .snapshot = count_of(options.snapshot.empty() ? options.page : options.snapshot, "--snapshot-tokens"),
-                          .edge = options.edge == "full" ? WindowEdge::full : WindowEdge::past};
+    const PageSizes sizes{
+        .page = count_of(options.page, "--page-tokens"),
+        .snapshot = count_of(options.snapshot.empty() ? options.page : options.snapshot, "--snapshot-tokens"),
+        .edge = options.edge == "full" ? WindowEdge::full : WindowEdge::past};
     return value_of(rules_of(model.spec, sizes), model.label);
 }
 
@@ -267,15 +283,21 @@ ReuseScenario scenario_of(const ReuseOptions& options, const ModelRules& rules) 
             stop(Exit::usage, fmt::format("{} pages; at most {} are evaluated", report::grouped(pages),
                                           report::grouped(io::most_scenario_pages)));
         }
-        scenario.groups.push_back({.name = group_name(one), .rule = one.rule, .pages = pages, .bytes = one.bytes,
-                                   .ranks = {std::vector<u64>(pages / 64 + 1, 0)}, .elsewhere = {}, .follows = {}});
+        scenario.groups.push_back({.name = group_name(one),
+                                   .rule = one.rule,
+                                   .pages = pages,
+                                   .bytes = one.bytes,
+                                   .ranks = {std::vector<u64>(pages / 64 + 1, 0)},
+                                   .elsewhere = {},
+                                   .follows = {}});
     }
     for (const std::string& held : options.held) {
         const std::size_t equals = held.find('=');
         const u64 number = equals == std::string::npos ? 0 : count_of(held.substr(0, equals), "--held");
         if (number == 0 || number > scenario.groups.size()) {
-            stop(Exit::usage, fmt::format("--held {}: wanted GROUP=PAGES with a group from 1 to {}, such as 1=0-99,120",
-                                          held, scenario.groups.size()));
+            stop(Exit::usage,
+                 fmt::format("--held {}: wanted GROUP=PAGES with a group from 1 to {}, such as 1=0-99,120",
+                             held, scenario.groups.size()));
         }
         ScenarioGroup& group = scenario.groups[number - 1];
         group.ranks[0] = held_words(held.substr(equals + 1), "--held " + held, group.pages);
@@ -290,10 +312,11 @@ std::string explanation(const Model& model, const ModelRules& rules, const Sessi
     bool all = true;
     for (u32 g = 0; g < rules.size(); ++g) {
         const ModelRule& one = rules[g];
-        out += paragraph(fmt::format("  {}. {}: {} ({} a {} of {}).", g + 1, group_name(one), report::rule_sentence(one.rule),
-                                     bytes_words(one.bytes),
+        out += paragraph(fmt::format("  {}. {}: {} ({} a {} of {}).", g + 1, group_name(one),
+                                     report::rule_sentence(one.rule), bytes_words(one.bytes),
                                      one.rule.needs == Needs::snapshot ? "state, kept at multiples" : "page",
-                                     report::counted(one.rule.page, "token", "tokens"))) + '\n';
+                                     report::counted(one.rule.page, "token", "tokens"))) +
+               '\n';
         unit = one.rule.needs == Needs::whole ? unit : least_common_multiple(unit, one.rule.page);
         states = states || one.rule.needs == Needs::snapshot;
         all = all && one.rule.needs == Needs::everything;
@@ -305,12 +328,18 @@ std::string explanation(const Model& model, const ModelRules& rules, const Sessi
     if (rules.empty()) {
         return out + "  nothing: the model keeps no cache.\n";
     }
-    out += paragraph(fmt::format("Granularity: p is a multiple of {}{}.", report::counted(unit, "token", "tokens"),
-                                 states ? ", and only where a state was kept" : "")) + '\n';
+    out += paragraph(fmt::format("Granularity: p is a multiple of {}{}.",
+                                 report::counted(unit, "token", "tokens"),
+                                 states ? ", and only where a state was kept" : "")) +
+           '\n';
     out += paragraph(fmt::format("Smallest reusable prefix: {}, so prompts of at least {} tokens{}.",
                                  report::counted(unit, "token", "tokens"), report::grouped(unit + 1),
                                  states ? " that went through such a place before" : "")) + '\n';
-    out += all ? "" : paragraph("The answer is the greatest p that every group accepts, which may be less than each accepts by itself.") + '\n';
+    out += all ? ""
+               : paragraph(
+                     "The answer is the greatest p that every group accepts, which may be less than each "
+                     "accepts by itself.") +
+                     '\n';
     return out + paragraph("The last token of a prompt is always computed.") + '\n';
 }
 
@@ -344,7 +373,8 @@ std::optional<Diagnosed<ReuseScenario>> scenario_file(const std::string& path) {
         return std::nullopt;
     }
     const Diagnosed<JsonDocument> document = load_json(*text, {.values = u32{1} << 22});
-    const bool asks = document && (root_of(*document)["groups"].present() || root_of(*document)["prompt_tokens"].present());
+    const bool asks =
+        document && (root_of(*document)["groups"].present() || root_of(*document)["prompt_tokens"].present());
     return asks ? std::optional{read_scenario(*text)} : std::nullopt;
 }
 
@@ -356,7 +386,8 @@ void answer(const ReuseOptions& options, const ReuseScenario& scenario, const st
     }
     const Ask& ask = scenario.ask;
     std::string out = title + fmt::format("  prompt {} tokens, at most {} may be skipped, in steps of {}\n",
-                                          report::grouped(ask.prompt), report::grouped(ask.limit), report::grouped(ask.grid.unit));
+                                          report::grouped(ask.prompt), report::grouped(ask.limit),
+                                          report::grouped(ask.grid.unit));
     out += groups_table(answered, options.explain) + paragraph(session.bold(verdict(answered))) + '\n';
     session.print(out + staircase(answered, options.steps) + notes_text(notes, options.explain, session));
 }
@@ -390,17 +421,20 @@ void run(ReuseOptions& options, Session& session) {
     const ModelRules rules = rules_for(options, model);
     if (options.prompt.empty()) {
         if (!options.explain) {
-            stop(Exit::usage, "a model alone is no question: --explain shows its rule, --prompt N with --held asks one");
+            stop(Exit::usage,
+                 "a model alone is no question: --explain shows its rule, --prompt N with --held asks one");
         }
         return session.print(options.output.json ? explanation_json(rules)
-                                                 : explanation(model, rules, session) + notes_text(model.notes, false, session));
+                                                 : explanation(model, rules, session) +
+                                                       notes_text(model.notes, false, session));
     }
     ReuseScenario scenario = scenario_of(options, rules);
     if (scenario.ask.prompt == 0) {
         stop(Exit::usage, "--prompt 0: a prompt has at least one token");
     }
     const ScenarioView view{scenario};
-    scenario.ask.grid.unit = options.unit.empty() ? common_unit(view.groups.data(), view.count()) : count_of(options.unit, "--unit-tokens");
+    scenario.ask.grid.unit = options.unit.empty() ? common_unit(view.groups.data(), view.count())
+                                                  : count_of(options.unit, "--unit-tokens");
     scenario.ask.limit = options.limit.empty() ? scenario.ask.limit : count_of(options.limit, "--limit");
     if (scenario.ask.grid.unit == 0 || scenario.ask.limit > scenario.ask.prompt) {
         stop(Exit::usage, "--unit-tokens must be at least 1 and --limit at most the prompt");
@@ -413,24 +447,35 @@ void run(ReuseOptions& options, Session& session) {
 void add_reuse(CLI::App& app, Session& session) {
     const auto options = std::make_shared<ReuseOptions>();
     CLI::App* verb = app.add_subcommand("reuse", "How far a prompt can be skipped, and why not further");
-    verb->add_option("SCENARIO", options->model.model, "A scenario (JSON), or a MODEL")->required()->type_name("");
+    verb->add_option("SCENARIO", options->model.model, "A scenario (JSON), or a MODEL")
+        ->required()
+        ->type_name("");
     verb->add_option("--prompt", options->prompt, "Tokens of the prompt (with a MODEL)")->type_name("N");
-    verb->add_option("--held", options->held, "Pages held by a group: 1=0-99,120 or 2=all; none by default")->type_name("G=PAGES");
-    verb->add_option("--limit", options->limit, "Most tokens that may be skipped: the prompt less one")->type_name("N");
+    verb->add_option("--held", options->held, "Pages held by a group: 1=0-99,120 or 2=all; none by default")
+        ->type_name("G=PAGES");
+    verb->add_option("--limit", options->limit, "Most tokens that may be skipped: the prompt less one")
+        ->type_name("N");
     verb->add_option("--page-tokens", options->page, "Tokens of a page (16)")->type_name("N");
-    verb->add_option("--snapshot-tokens", options->snapshot, "Tokens between kept states: a page")->type_name("N");
-    verb->add_option("--unit-tokens", options->unit, "Boundaries: multiples on which all pages are whole")->type_name("N");
-    verb->add_option("--window-edge", options->edge, "past: w - 1 earlier tokens (default); full: w")->type_name("EDGE");
-    verb->add_option("--engine", options->engine, "llamacpp: its server's way with whole prompts")->type_name("NAME");
-    verb->add_option("--prompts", options->prompts, "File of prompts for it, one a line: a:0-600 b:0-20 +8")->type_name("FILE");
+    verb->add_option("--snapshot-tokens", options->snapshot, "Tokens between kept states: a page")
+        ->type_name("N");
+    verb->add_option("--unit-tokens", options->unit, "Boundaries: multiples on which all pages are whole")
+        ->type_name("N");
+    verb->add_option("--window-edge", options->edge, "past: w - 1 earlier tokens (default); full: w")
+        ->type_name("EDGE");
+    verb->add_option("--engine", options->engine, "llamacpp: its server's way with whole prompts")
+        ->type_name("NAME");
+    verb->add_option("--prompts", options->prompts, "File of prompts for it, one a line: a:0-600 b:0-20 +8")
+        ->type_name("FILE");
     verb->add_flag("--explain", options->explain, "The rule in words; alone and without; every note");
     verb->add_flag("--steps", options->steps, "Every step of the repairs, not three");
     options->model.add_formats_to(*verb);
     options->output.add_to(*verb, false);
-    verb->footer("Examples:\n"
-                 "  kvcap reuse scenario.json\n"
-                 "  kvcap reuse gemma-3-27b --explain\n"
-                 "  kvcap reuse '8*gqa(8,128) + 40*window(1024, gqa(8,128))' --prompt 4k --held 1=all --held 2=100-250");
+    verb->footer(
+        "Examples:\n"
+        "  kvcap reuse scenario.json\n"
+        "  kvcap reuse gemma-3-27b --explain\n"
+        "  kvcap reuse '8*gqa(8,128) + 40*window(1024, gqa(8,128))' --prompt 4k --held 1=all --held "
+        "2=100-250");
     verb->callback([options, &session] { run(*options, session); });
 }
 

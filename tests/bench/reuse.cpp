@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What does the reuse evaluator cost, as a multiple of only reading the presence words? Three groups (everything, window,
-// snapshots) of pages of 16 tokens, in ordinary shapes and in those that hurt most.
+// What does the reuse evaluator cost, as a multiple of only reading the presence words? Three groups
+// (everything, window, snapshots) of pages of 16 tokens, in ordinary shapes and in those that hurt most.
 #include "reuse_yardstick.hpp"
 
 #include <kvcap/reuse.hpp>
@@ -43,7 +43,8 @@ const Shape shapes[] = {
     {"worst: odd/even", 1, 1, odd, even},
     {"worst of mixed pages: every other page, all states", 1, 1, other, always},
     {"worst: coin, need 8", 8, 1, coin, toss},
-    {"worst: states everywhere, window nowhere, need 512", 512, 1, [](u64, u64, std::mt19937_64&) { return false; }, always},
+    {"worst: states everywhere, window nowhere, need 512", 512, 1,
+     [](u64, u64, std::mt19937_64&) { return false; }, always},
 };
 
 struct Store {
@@ -64,9 +65,10 @@ Store store_of(const Shape& shape, u64 pages) {
             store.words[g][page / 64] |= u64{held ? 1u : 0u} << (page % 64);
         }
     }
-    store.groups = {{{.needs = Needs::everything, .page = 16}, {store.words[0].data(), pages}},
-                    {{.needs = Needs::window, .page = 16, .reach = shape.need * 16}, {store.words[1].data(), pages}},
-                    {{.needs = Needs::snapshot, .page = 16}, {store.words[2].data(), pages}}};
+    store.groups = {
+        {{.needs = Needs::everything, .page = 16}, {store.words[0].data(), pages}},
+        {{.needs = Needs::window, .page = 16, .reach = shape.need * 16}, {store.words[1].data(), pages}},
+        {{.needs = Needs::snapshot, .page = 16}, {store.words[2].data(), pages}}};
     store.ask = {.prompt = pages * 16 + 1, .limit = pages * 16, .grid = {.unit = 16}};
     return store;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How many look-ups and round trips does probing take on stores derived from a request trace? Each request finds what
-// earlier requests left (its longest known prefix), less a share of objects lost anew for every request.
-// KVCAP_TRACE: a JSON-lines trace with hash_ids and input_length (blocks of 512 tokens), as published with Mooncake.
+// How many look-ups and round trips does probing take on stores derived from a request trace? Each request
+// finds what earlier requests left (its longest known prefix), less a share of objects lost anew for every
+// request. KVCAP_TRACE: a JSON-lines trace with hash_ids and input_length (blocks of 512 tokens), as
+// published with Mooncake.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -62,7 +63,8 @@ Totals run(const std::vector<Query>& queries, u64 page, u32 lost_percent, const 
             groups[1] = {.rule = *tail, .pages = pages};
             full[1] = {*tail, {words[1].data(), pages}};
         }
-        const Ask ask{.prompt = query.tokens, .limit = query.tokens, .grid = {.unit = page, .tail = query.tokens}};
+        const Ask ask{
+            .prompt = query.tokens, .limit = query.tokens, .grid = {.unit = page, .tail = query.tokens}};
         scratch.assign(probe_words(groups, count), 0);
         Probe probe{groups, count, ask, scratch.data(), options};
         while (probe.next([&](u32 g, u64 p) { probe.answer(g, p, held(full[g].pages, p)); }) != 0) {
@@ -79,8 +81,9 @@ Totals run(const std::vector<Query>& queries, u64 page, u32 lost_percent, const 
 
 void print(const char* name, const std::vector<Query>& queries, const Totals& totals) {
     const double n = static_cast<double>(queries.size());
-    std::printf("%-44s look-ups %7.2f (max %5llu) of %7.2f = %.3f; rounds %.2f (max %llu); wrong %llu\n", name,
-                static_cast<double>(totals.lookups) / n, static_cast<unsigned long long>(totals.most_lookups),
+    std::printf("%-44s look-ups %7.2f (max %5llu) of %7.2f = %.3f; rounds %.2f (max %llu); wrong %llu\n",
+                name, static_cast<double>(totals.lookups) / n,
+                static_cast<unsigned long long>(totals.most_lookups),
                 static_cast<double>(totals.everything) / n,
                 static_cast<double>(totals.lookups) / static_cast<double>(totals.everything),
                 static_cast<double>(totals.rounds) / n, static_cast<unsigned long long>(totals.most_rounds),
@@ -98,7 +101,8 @@ int main() {
     const std::vector<Query> queries = read_trace(path);
     const Rule window{.needs = Needs::window, .page = 512, .reach = 1024};
     const Rule state{.needs = Needs::snapshot, .page = 512};
-    print("closed, 512-token pages, one question", queries, run(queries, 512, 0, nullptr, true, {.split = 1}));
+    print("closed, 512-token pages, one question", queries,
+          run(queries, 512, 0, nullptr, true, {.split = 1}));
     print("closed, 512-token pages, 8-ary", queries, run(queries, 512, 0, nullptr, true, {.split = 7}));
     print("closed, 16-token pages, one question", queries, run(queries, 16, 0, nullptr, true, {.split = 1}));
     print("closed, 16-token pages, 32-ary", queries, run(queries, 16, 0, nullptr, true));

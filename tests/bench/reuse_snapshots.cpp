@@ -41,7 +41,8 @@ void all_k(benchmark::State& state, bool places) {
         benchmark::DoNotOptimize(line.cost.data());
     }
     state.counters["every_k_against_optimum_at_100"] =
-        static_cast<double>(every(line.points.data(), line.points.size(), line.points.back().at / 100).recompute) /
+        static_cast<double>(
+            every(line.points.data(), line.points.size(), line.points.back().at / 100).recompute) /
         static_cast<double>(line.cost[100]);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The yardstick of the reuse benchmarks: S, a serial pass that only reads the words of all groups. Its chain of
-// dependences cannot be vectorised, so that ratios to it move little between compilers. V is the vectorisable pass.
+// The yardstick of the reuse benchmarks: S, a serial pass that only reads the words of all groups. Its chain
+// of dependences cannot be vectorised, so that ratios to it move little between compilers. V is the
+// vectorisable pass.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -63,8 +64,8 @@ inline double or_pass(const std::vector<std::vector<u64>>& groups) {
     });
 }
 
-/// Runs `work` in the benchmark's loop and reports the best of several rounds, also for each of `items`, and as a multiple
-/// of S and of V, measured in the same run in the same way.
+/// Runs `work` in the benchmark's loop and reports the best of several rounds, also for each of `items`, and
+/// as a multiple of S and of V, measured in the same run in the same way.
 template <class Work>
 void against(benchmark::State& state, const std::vector<std::vector<u64>>& words, double items, Work work) {
     const double serial = serial_pass(words);

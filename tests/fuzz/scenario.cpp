@@ -25,14 +25,16 @@ void answer(const ReuseScenario& scenario) {
     demand(known.tokens == tokens && tokens <= scenario.ask.limit && grid.down(tokens) == tokens);
     for (u32 g = 0; g < view.count(); ++g) {
         demand(accepts(groups[g], tokens, grid));
-        demand(known.alone[g] >= tokens && known.without[g] >= tokens && accepts(groups[g], known.alone[g], grid));
+        demand(known.alone[g] >= tokens && known.without[g] >= tokens &&
+               accepts(groups[g], known.alone[g], grid));
     }
     if (scenario.ask.limit / grid.unit > u64{1} << 16) {
         return;  // repair prices every boundary
     }
     const Repairs repairs = repair(groups, view.count(), scenario.ask, view.prices());
     demand(repairs.now == tokens && (repairs.steps == 0 || repairs.cheapest.tokens > tokens));
-    demand(repairs.cheapest.bytes <= repairs.longest.bytes && repairs.cheapest.tokens <= repairs.longest.tokens);
+    demand(repairs.cheapest.bytes <= repairs.longest.bytes &&
+           repairs.cheapest.tokens <= repairs.longest.tokens);
 }
 
 }  // namespace

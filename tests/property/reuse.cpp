@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The reuse evaluator against the token-by-token definition: verdict, alone, without, limiting groups and the reason.
+// The reuse evaluator against the token-by-token definition: verdict, alone, without, limiting groups and the
+// reason.
 #include "reuse_case.hpp"
 
 #include <catch2/catch.hpp>
@@ -75,7 +76,8 @@ void check(const ReuseCase& made, const Group<S>* groups, Oracle& oracle) {
         REQUIRE(known.without[g] == oracle.greatest([&](u32 other) { return other != g; }));
         REQUIRE(floor(groups[g], made.ask.limit, made.ask.grid) == known.alone[g]);
     }
-    REQUIRE(known.limiting == limiting_by_definition(made, oracle, verdict, made.ask.grid.down(made.ask.limit)));
+    REQUIRE(known.limiting ==
+            limiting_by_definition(made, oracle, verdict, made.ask.grid.down(made.ask.limit)));
     REQUIRE(reason_holds(made, oracle, known));
 }
 
@@ -93,8 +95,8 @@ TEST_CASE("reuse: verdict and explanation equal the token-by-token definition", 
         tokens += made.ask.prompt;
         hits += reusable(made.bits.data(), made.count(), made.ask) > 0 ? 1 : 0;
     }
-    WARN("seed " << property::seed() << ": " << cases << " cases, mean " << tokens / cases << " tokens, " << hits
-                 << " with a hit");
+    WARN("seed " << property::seed() << ": " << cases << " cases, mean " << tokens / cases << " tokens, "
+                 << hits << " with a hit");
     REQUIRE(hits > cases / 10);
     REQUIRE(hits < cases);
 }

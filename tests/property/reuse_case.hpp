@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random reuse questions, and the answer written from the definition alone: token by token, boundary by boundary.
+// Random reuse questions, and the answer written from the definition alone: token by token, boundary by
+// boundary.
 #pragma once
 
 #include "random.hpp"
@@ -88,17 +89,22 @@ inline std::vector<u64> random_words(Random& random, u64 pages, u64 need) {
 inline kvcap::Rule random_rule(Random& random, u64 tokens, u64 page) {
     using kvcap::Needs;
     const u64 kind = random.in(0, 11);
-    const u64 reach = random.in(0, 3) == 0 ? random.in(0, 2 * tokens) : random.log_in(2 * tokens) - random.in(0, 1);
+    const u64 reach =
+        random.in(0, 3) == 0 ? random.in(0, 2 * tokens) : random.log_in(2 * tokens) - random.in(0, 1);
     if (kind < 3) {
         const bool special = random.chance(15);
         return {.needs = Needs::everything, .page = page, .stride = special ? random.log_in(32) : 1,
                 .lag = special ? random.in(0, 40) : 0};
     }
     if (kind < 7) {
-        return {.needs = Needs::window, .page = page, .reach = reach, .sinks = random.chance(25) ? random.log_in(200) : 0};
+        return {.needs = Needs::window,
+                .page = page,
+                .reach = reach,
+                .sinks = random.chance(25) ? random.log_in(200) : 0};
     }
     if (kind < 9) {
-        const u64 chunk = random.chance(70) ? page * random.log_in(kvcap::larger(1, tokens / page)) : random.log_in(tokens);
+        const u64 chunk =
+            random.chance(70) ? page * random.log_in(kvcap::larger(1, tokens / page)) : random.log_in(tokens);
         return {.needs = Needs::chunk, .page = page, .reach = chunk};
     }
     if (kind < 11) {
@@ -116,17 +122,21 @@ inline ReuseCase random_reuse(Random& random, u64 most, u32 most_groups = 6) {
     const u64 page = random.chance(50) ? u64{1} << random.in(0, 6) : random.in(1, 64);
     for (u32 g = 0; g < count; ++g) {
         RankedGroup group;
-        const u64 own = equal ? page : random.chance(60) ? u64{1} << random.in(0, 6) : page * random.in(1, 64 / page);
+        const u64 own = equal               ? page
+                        : random.chance(60) ? u64{1} << random.in(0, 6)
+                                            : page * random.in(1, 64 / page);
         group.rule = random_rule(random, tokens, own);
-        group.pages = group.rule.needs == kvcap::Needs::whole ? random.in(0, 100)
-                                                              : kvcap::ceil_div(tokens, own) + random.in(0, 2);
+        group.pages = group.rule.needs == kvcap::Needs::whole
+                          ? random.in(0, 100)
+                          : kvcap::ceil_div(tokens, own) + random.in(0, 2);
         group.pages -= random.chance(10) ? random.in(0, group.pages) : 0;
         group.replicated = random.chance(30);
         const u32 ranks = random.chance(70) ? 1 : random.in32(2, 4);
         const u64 need = group.rule.reach / own;
         const std::vector<u64> common = random_words(random, group.pages, need);
         for (u32 rank = 0; rank < ranks; ++rank) {
-            group.ranks.push_back(rank > 0 && random.chance(60) ? common : random_words(random, group.pages, need));
+            group.ranks.push_back(rank > 0 && random.chance(60) ? common
+                                                                : random_words(random, group.pages, need));
         }
         made.groups.push_back(std::move(group));
     }
@@ -152,7 +162,8 @@ inline bool on_grid(const ReuseCase& made, u64 b) {
 /// Which tokens group `g` holds: one byte a token.
 inline std::string tokens_held(const ReuseCase& made, u32 g) {
     const RankedGroup& group = made.groups[g];
-    const u64 tokens = std::max(made.ask.prompt + 1, group.rule.needs == kvcap::Needs::whole ? group.pages * group.rule.page : 0);
+    const u64 tokens = std::max(made.ask.prompt + 1,
+                                group.rule.needs == kvcap::Needs::whole ? group.pages * group.rule.page : 0);
     std::string tokens_of(tokens, '\0');
     for (u64 page = 0; page * group.rule.page < tokens; ++page) {
         const u64 end = std::min(tokens, (page + 1) * group.rule.page);
@@ -162,7 +173,8 @@ inline std::string tokens_held(const ReuseCase& made, u32 g) {
     return tokens_of;
 }
 
-/// Does group `g` accept boundary b? Word for word the definition, token by token of `tokens` (tokens_held()).
+/// Does group `g` accept boundary b? Word for word the definition, token by token of `tokens`
+/// (tokens_held()).
 inline bool accepts(const ReuseCase& made, u32 g, const std::string& tokens, u64 b) {
     using kvcap::Needs;
     const RankedGroup& group = made.groups[g];
@@ -179,7 +191,8 @@ inline bool accepts(const ReuseCase& made, u32 g, const std::string& tokens, u64
             return all_held(0, kept - kept % rule.stride);
         }
         case Needs::window:
-            return all_held(b > rule.reach ? b - rule.reach : 0, b) && all_held(0, b < rule.sinks ? b : rule.sinks);
+            return all_held(b > rule.reach ? b - rule.reach : 0, b) &&
+                   all_held(0, b < rule.sinks ? b : rule.sinks);
         case Needs::chunk: return all_held(b / rule.reach * rule.reach, b);
         case Needs::snapshot: {
             const u64 tail = made.ask.grid.tail;

@@ -31,7 +31,8 @@ Fleet random_fleet(Random& random) {
         if (rule.needs == Needs::chunk) {
             rule.reach = page * larger(1, rule.reach / page);
         }
-        const u64 own = rule.needs == Needs::whole ? random.in(0, 20) : pages - (random.chance(10) ? random.in(0, pages) : 0);
+        const u64 own = rule.needs == Needs::whole ? random.in(0, 20)
+                                                   : pages - (random.chance(10) ? random.in(0, pages) : 0);
         std::vector<u64> rows(own * row_words + 1, 0);
         for (u64 worker = 0; worker < fleet.workers; ++worker) {
             const std::vector<u64> words = property::random_words(random, own, rule.reach / page);
@@ -59,8 +60,9 @@ TEST_CASE("fleet: every worker's boundary, and the best worker", "[reuse]") {
         std::vector<u32> buckets(fleet_buckets(fleet.ask));
         std::vector<Lane> blocks(fleet_blocks(fleet.groups.data(), count, fleet.ask));
         std::vector<u64> boundary(fleet.workers, 77);
-        REQUIRE(kvcap::fleet(fleet.groups.data(), count, fleet.workers, fleet.ask, {buckets.data(), blocks.data()},
-                             boundary.data()).code == Errc::ok);
+        REQUIRE(kvcap::fleet(fleet.groups.data(), count, fleet.workers, fleet.ask,
+                             {buckets.data(), blocks.data()}, boundary.data())
+                    .code == Errc::ok);
         const std::vector<u64> bytes{3, 5, 2, 11};
         BestWorker want{.worker = 0, .tokens = 0, .bytes = off_scale};
         for (u64 worker = 0; worker < fleet.workers; ++worker) {
@@ -78,7 +80,8 @@ TEST_CASE("fleet: every worker's boundary, and the best worker", "[reuse]") {
             }
             hits += tokens > 0 ? 1 : 0;
         }
-        REQUIRE(best_worker(fleet.groups.data(), count, fleet.workers, fleet.ask, bytes.data(), boundary.data()) == want);
+        REQUIRE(best_worker(fleet.groups.data(), count, fleet.workers, fleet.ask, bytes.data(),
+                            boundary.data()) == want);
     }
     REQUIRE(hits > 0);
 }

@@ -78,7 +78,8 @@ TEST_CASE("probe: the evaluator's answer, no page twice", "[reuse]") {
         for (const auto& group : made.groups) {
             closed.push_back(is_prefix(group) && random.chance(70));
         }
-        const ProbeOptions options{.first = random.in(1, 8), .growth = random.in(2, 3), .split = random.in(1, 40)};
+        const ProbeOptions options{
+            .first = random.in(1, 8), .growth = random.in(2, 3), .split = random.in(1, 40)};
         const Run got = run(made, closed, random.chance(50) ? options : ProbeOptions{});
         REQUIRE(got.tokens == reusable(made.bits.data(), made.count(), made.ask));
         REQUIRE_FALSE(got.twice);

@@ -23,7 +23,8 @@ std::vector<Object> missing_objects(const ReuseCase& made) {
     std::vector<Object> objects;
     for (u32 g = 0; g < made.count(); ++g) {
         for (u64 page = 0; page < made.groups[g].pages; ++page) {
-            const bool reached = page * made.groups[g].rule.page < made.ask.limit || made.groups[g].rule.needs == Needs::whole;
+            const bool reached =
+                page * made.groups[g].rule.page < made.ask.limit || made.groups[g].rule.needs == Needs::whole;
             if (reached && !made.groups[g].held(page)) {
                 objects.push_back({g, page});
             }
@@ -58,7 +59,8 @@ std::vector<RepairStep> undominated(const std::map<u64, u64>& bytes_of) {
     return steps;
 }
 
-void check(const ReuseCase& made, const Prices<PageBits>& prices, const std::map<u64, u64>& bytes_of, u64 now) {
+void check(const ReuseCase& made, const Prices<PageBits>& prices, const std::map<u64, u64>& bytes_of,
+           u64 now) {
     std::vector<RepairStep> steps;
     const Repairs got = repair(made.bits.data(), made.count(), made.ask, prices,
                                [&](const RepairStep& step) { steps.push_back(step); });
@@ -73,7 +75,9 @@ void check(const ReuseCase& made, const Prices<PageBits>& prices, const std::map
     REQUIRE(got.cheapest == want.back());
     RepairStep best = want.front();
     for (const RepairStep& step : want) {
-        const auto rate = [&](const RepairStep& s) { return static_cast<long double>(s.tokens - now) / static_cast<long double>(s.bytes); };
+        const auto rate = [&](const RepairStep& s) {
+            return static_cast<long double>(s.tokens - now) / static_cast<long double>(s.bytes);
+        };
         best = rate(step) > rate(best) ? step : best;
     }
     REQUIRE(got.best_rate == best);
@@ -124,11 +128,12 @@ TEST_CASE("repair: equal to all subsets of the missing objects", "[reuse]") {
         const Repairs got = repair(made.bits.data(), made.count(), made.ask, prices);
         if (got.steps != 0) {
             u64 subset = 0;
-            missing_at(made.bits.data(), made.count(), got.cheapest.tokens, made.ask.grid, [&](u32 g, u64 page) {
-                for (std::size_t k = 0; k < objects.size(); ++k) {
-                    subset |= u64{objects[k].group == g && objects[k].page == page ? 1u : 0u} << k;
-                }
-            });
+            missing_at(made.bits.data(), made.count(), got.cheapest.tokens, made.ask.grid,
+                       [&](u32 g, u64 page) {
+                           for (std::size_t k = 0; k < objects.size(); ++k) {
+                               subset |= u64{objects[k].group == g && objects[k].page == page ? 1u : 0u} << k;
+                           }
+                       });
             const ReuseCase repaired = with(made, objects, subset);
             REQUIRE(reusable(repaired.bits.data(), repaired.count(), repaired.ask) == got.cheapest.tokens);
         }

@@ -20,7 +20,12 @@ struct Memory {
     SnapshotScratch scratch{};
 
     Memory(u64 count, u64 most)
-        : slope(count), constant(count), before(count + 1), now(count + 1), index(count), choice((most + 1) * (count + 1)) {
+        : slope(count),
+          constant(count),
+          before(count + 1),
+          now(count + 1),
+          index(count),
+          choice((most + 1) * (count + 1)) {
         scratch = {slope.data(), constant.data(), index.data(), before.data(), now.data(), choice.data()};
     }
 };
@@ -159,7 +164,8 @@ TEST_CASE("snapshots: all subsets of a tree", "[reuse]") {
         std::vector<u64> cells(tree_cells(nodes.data(), count, level.data()));
         std::vector<u64> first(count);
         std::vector<u8> chosen(count);
-        const TreeChoice got = tree_snapshots(nodes.data(), count, price, level.data(), cells.data(), first.data(), chosen.data());
+        const TreeChoice got = tree_snapshots(nodes.data(), count, price, level.data(), cells.data(),
+                                              first.data(), chosen.data());
         REQUIRE(got.recompute + price * got.snapshots == best);
         u64 subset = 0;
         for (u64 v = 0; v < count; ++v) {

@@ -48,7 +48,8 @@ Answer find_full(const Store& store, const std::vector<u32>& members, u64 most, 
     }
     u64 tokens = blocks * block;
     if (alignment < block && block % alignment == 0) {
-        for (u64 at = std::min(most, tokens + block - 1) / alignment * alignment; at > blocks * block; at -= alignment) {
+        for (u64 at = std::min(most, tokens + block - 1) / alignment * alignment; at > blocks * block;
+             at -= alignment) {
             if (store.ends(members, at)) {
                 tokens = at;
                 break;
@@ -144,7 +145,8 @@ bool full_kind(const Store& store, const std::vector<u32>& members) {
 
 Expected coordinate(const Store& store, const vllm::Lookup& asked, bool fine) {
     const auto drafted = [&](u32 g) {
-        const bool flagged = std::any_of(store.groups.begin(), store.groups.end(), [](const auto& x) { return x.drafts; });
+        const bool flagged =
+            std::any_of(store.groups.begin(), store.groups.end(), [](const auto& x) { return x.drafts; });
         return store.groups[g].drafts || (asked.speculative && !flagged);
     };
     Expected expected;
@@ -213,7 +215,8 @@ Expected coordinate(const Store& store, const vllm::Lookup& asked, bool fine) {
         }
     }
     if (full_kind(store, classes[0])) {
-        found[0].cells.resize(std::min<std::size_t>(found[0].cells.size(), ceil_div(hit, store.groups[classes[0][0]].block)));
+        found[0].cells.resize(
+            std::min<std::size_t>(found[0].cells.size(), ceil_div(hit, store.groups[classes[0][0]].block)));
     }
     expected.tokens = hit;
     expected.missed = longest - hit;
@@ -293,13 +296,16 @@ TEST_CASE("vLLM lookups equal the coordinator written out", "[reuse]") {
         const vllm::Blocks blocks = vllm::resolve_blocks(asked.groups, count, fine_wanted ? base : 0).value();
         asked.scheduler_block = blocks.scheduler;
         asked.hash_block = blocks.hash;
-        const auto all_of = [&](auto keeps) { return std::all_of(store.groups.begin(), store.groups.end(), keeps); };
+        const auto all_of = [&](auto keeps) {
+            return std::all_of(store.groups.begin(), store.groups.end(), keeps);
+        };
         const bool fine = count > 1 && !all_of([&](const auto& group) {
-            return group.kind != SpecKind::state || group.block <= asked.hash_block;
-        }) && all_of([&](const auto& group) {
-            return group.kind == SpecKind::state || group.kind == SpecKind::full || group.kind == SpecKind::mla ||
-                   group.block == asked.hash_block;
-        });
+                              return group.kind != SpecKind::state || group.block <= asked.hash_block;
+                          }) &&
+                          all_of([&](const auto& group) {
+                              return group.kind == SpecKind::state || group.kind == SpecKind::full ||
+                                     group.kind == SpecKind::mla || group.block == asked.hash_block;
+                          });
         fine_cases += fine ? 1 : 0;
         const Expected want = coordinate(store, asked, fine);
         const Result<vllm::Lookedup> got = vllm::look_up(asked);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Facts of prefix reuse: what a window, a chunk, a state needs; the greatest boundary acceptable to all; why it is not
-// more; and that all of it is constexpr and noexcept.
+// Facts of prefix reuse: what a window, a chunk, a state needs; the greatest boundary acceptable to all; why
+// it is not more; and that all of it is constexpr and noexcept.
 #include <kvcap/core.hpp>
 #include <kvcap/reuse.hpp>
 #include <kvcap/reuse/fleet.hpp>
@@ -57,7 +57,8 @@ static_assert(floor_of({.needs = Needs::window, .reach = 1000}, "11100", 80) == 
 static_assert(floor_of({.needs = Needs::window, .reach = 32, .sinks = 4}, "100110", 96) == 80);
 static_assert(floor_of({.needs = Needs::window, .reach = 32, .sinks = 4}, "000110", 96) == 0);
 
-// Chunked attention: only the boundary's own chunk; at a chunk's end nothing at all. Missing earlier chunks are free.
+// Chunked attention: only the boundary's own chunk; at a chunk's end nothing at all. Missing earlier chunks
+// are free.
 static_assert(floor_of({.needs = Needs::chunk, .reach = 64}, "000011", 96) == 96);
 static_assert(floor_of({.needs = Needs::chunk, .reach = 64}, "000000", 96) == 64);
 static_assert(floor_of({.needs = Needs::chunk, .reach = 64}, "000010", 96) == 80);
@@ -99,9 +100,11 @@ static_assert(known.reason == Reason{.why = Why::no_snapshot, .group = 2, .page 
 
 // The last token is always computed, which costs a whole page at a boundary; a shorter rest is alignment.
 constexpr Explanation whole_prompt = explain(hybrid, 1, ask_for(128, 16));
-static_assert(whole_prompt.tokens == 112 && whole_prompt.reason.why == Why::last_token && whole_prompt.reason.refused == 128);
+static_assert(whole_prompt.tokens == 112 && whole_prompt.reason.why == Why::last_token &&
+              whole_prompt.reason.refused == 128);
 static_assert(explain(hybrid, 1, ask_for(120, 16)).reason.why == Why::alignment);
-static_assert(explain(hybrid, 1, {.prompt = 128, .limit = 128, .grid = {.unit = 16}}).reason.why == Why::limit);
+static_assert(explain(hybrid, 1, {.prompt = 128, .limit = 128, .grid = {.unit = 16}}).reason.why ==
+              Why::limit);
 
 // A page counts when every rank holds its shard; a replicated group needs one rank.
 constexpr u64 rank0 = words("1110");
@@ -140,7 +143,8 @@ static_assert(servable_lengths("11011") == 521);
 // Repair: the cheapest step beats the next boundary.
 constexpr u64 bytes[3]{100, 10, 50};
 constexpr Repairs repairs = repair(gappy, 3, ask, Prices<>{.bytes = bytes});
-static_assert(repairs.now == 48 && repairs.cheapest == RepairStep{64, 10} && repairs.longest == RepairStep{128, 60});
+static_assert(repairs.now == 48 && repairs.cheapest == RepairStep{64, 10} &&
+              repairs.longest == RepairStep{128, 60});
 
 // Snapshots: two points, one snapshot on the heavier.
 constexpr u64 one_snapshot() {
@@ -160,14 +164,16 @@ static_assert(noexcept(reusable(hybrid, 3, ask)) && noexcept(explain(hybrid, 3, 
 namespace {
 
 // A model's groups: one for each rule, whatever the number of forms; bytes of a page over all their caches.
-constexpr auto gemma_like = compose(repeat(2, Gqa{8, 128}), repeat(10, Windowed{Gqa{8, 128}, 1024_tok}), repeat(1, Mla{512, 64}),
-                                    repeat(3, Mamba2{.heads = 4, .head_dim = 8, .state_dim = 16, .groups = 1, .kernel = 4}))
-                                .value();
+constexpr auto gemma_like =
+    compose(repeat(2, Gqa{8, 128}), repeat(10, Windowed{Gqa{8, 128}, 1024_tok}), repeat(1, Mla{512, 64}),
+            repeat(3, Mamba2{.heads = 4, .head_dim = 8, .state_dim = 16, .groups = 1, .kernel = 4}))
+        .value();
 constexpr ModelRules rules = rules_of(gemma_like, {.page = 16, .snapshot = 64}).value();
 static_assert(rules.size() == 3);
 static_assert(rules[0].rule.needs == Needs::everything && rules[0].caches == 3);
 static_assert(rules[0].bytes == 16 * (2 * 4096 + 1152));
-static_assert(rules[1].rule == Rule{.needs = Needs::window, .page = 16, .reach = 1023} && rules[1].caches == 10);
+static_assert(rules[1].rule == Rule{.needs = Needs::window, .page = 16, .reach = 1023} &&
+              rules[1].caches == 10);
 static_assert(rules[2].rule == Rule{.needs = Needs::snapshot, .page = 64} && rules[2].caches == 3);
 static_assert(rules_of(gemma_like, {.page = 0}).error().code == Errc::zero_dimension);
 

@@ -36,7 +36,8 @@ Ran reuse(std::string arguments, const std::string& scenario = {}) {
     }
     const std::string out = stem.string() + ".out";
     const std::string err = stem.string() + ".err";
-    const std::string command = std::string{"'"} + std::getenv("KVCAP_CLI") + "' reuse " + arguments + " >" + out + " 2>" + err;
+    const std::string command =
+        std::string{"'"} + std::getenv("KVCAP_CLI") + "' reuse " + arguments + " >" + out + " 2>" + err;
     const int status = std::system(command.c_str());
     const Ran ran{WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(out), text_of(err)};
     for (const std::string& name : {file, out, err}) {
@@ -84,7 +85,8 @@ TEST_CASE("reuse: a scenario as JSON", "[cli]") {
     REQUIRE(answer["limit_tokens"] == 1999);
     REQUIRE(answer["unit_tokens"] == 256);
     REQUIRE(answer["limiting"] == json{"state"});
-    REQUIRE(answer["reason"] == json{{"why", "no_snapshot"}, {"refused_tokens", 1280}, {"group", "state"}, {"page", 4}});
+    REQUIRE(answer["reason"] ==
+            json{{"why", "no_snapshot"}, {"refused_tokens", 1280}, {"group", "state"}, {"page", 4}});
     REQUIRE(answer["groups"].size() == 3);
     REQUIRE(answer["groups"][1]["needed_range"] == json{32, 64});
     REQUIRE(answer["groups"][0]["alone_tokens"] == 1536);
@@ -129,7 +131,8 @@ TEST_CASE("reuse: what is refused", "[cli]") {
         REQUIRE(ran.out.empty());
         REQUIRE(ran.err.find(words) != std::string::npos);
     };
-    refused(reuse("SCENARIO", R"({"prompt_tokens": 5, "groups": [{"needs": "windwo", "held": []}]})"), 3, "did you mean window?");
+    refused(reuse("SCENARIO", R"({"prompt_tokens": 5, "groups": [{"needs": "windwo", "held": []}]})"), 3,
+            "did you mean window?");
     refused(reuse("'8*gqa(8,128)'"), 2, "--explain");
     refused(reuse("'8*gqa(8,128)' --prompt 64 --held 2=all"), 2, "--held 2=all");
     refused(reuse("'8*gqa(8,128)' --prompt 64 --held 1=0-4"), 2, "0 to 3");

@@ -46,8 +46,8 @@ TEST_CASE("scenario: a full one") {
 }
 
 TEST_CASE("scenario: pages that can be had nowhere") {
-    const Diagnosed<ReuseScenario> read = read_scenario(
-        with_group(R"({"needs": "everything", "held": [0, 1], "bytes_per_page": 10, "elsewhere": [[2, 4]]})"));
+    const Diagnosed<ReuseScenario> read = read_scenario(with_group(
+        R"({"needs": "everything", "held": [0, 1], "bytes_per_page": 10, "elsewhere": [[2, 4]]})"));
     REQUIRE(read);
     const ScenarioView view{*read};
     const Repairs repairs = repair(view.groups.data(), view.count(), read->ask, view.prices());
@@ -59,25 +59,34 @@ TEST_CASE("scenario: problems name their place") {
     REQUIRE(refused("{}").where == "/prompt_tokens");
     REQUIRE(refused(R"({"prompt_tokens": 0, "groups": []})").where == "/prompt_tokens");
     REQUIRE(refused(R"({"prompt_tokens": 5})").where == "/groups");
-    REQUIRE(refused(R"({"prompt_tokens": 5, "limit_tokens": 6, "groups": [{"needs": "whole", "held": []}]})").where == "/limit_tokens");
+    REQUIRE(refused(R"({"prompt_tokens": 5, "limit_tokens": 6, "groups": [{"needs": "whole", "held": []}]})")
+                .where == "/limit_tokens");
     REQUIRE(refused(with_group(R"({"needs": "windwo", "held": []})")).hint == "did you mean window?");
     REQUIRE(refused(with_group(R"({"needs": "window", "held": []})")).where == "/groups/0/window_tokens");
-    REQUIRE(refused(with_group(R"({"needs": "window", "window_tokens": 4, "window_edge": "w", "held": []})")).where ==
-            "/groups/0/window_edge");
-    REQUIRE(refused(with_group(R"({"needs": "chunk", "chunk_tokens": 0, "held": []})")).where == "/groups/0/chunk_tokens");
+    REQUIRE(refused(with_group(R"({"needs": "window", "window_tokens": 4, "window_edge": "w", "held": []})"))
+                .where == "/groups/0/window_edge");
+    REQUIRE(refused(with_group(R"({"needs": "chunk", "chunk_tokens": 0, "held": []})")).where ==
+            "/groups/0/chunk_tokens");
     REQUIRE(refused(with_group(R"({"needs": "everything"})")).where == "/groups/0");
-    REQUIRE(refused(with_group(R"({"needs": "everything", "held": [], "present": ""})")).where == "/groups/0");
+    REQUIRE(refused(with_group(R"({"needs": "everything", "held": [], "present": ""})")).where ==
+            "/groups/0");
     REQUIRE(refused(with_group(R"({"needs": "everything", "held": [7]})")).where == "/groups/0/held/0");
-    REQUIRE(refused(with_group(R"({"needs": "everything", "held": [[3, 2]]})")).where == "/groups/0/held/0/1");
+    REQUIRE(refused(with_group(R"({"needs": "everything", "held": [[3, 2]]})")).where ==
+            "/groups/0/held/0/1");
     REQUIRE(refused(with_group(R"({"needs": "everything", "present": "10x"})")).where == "/groups/0/present");
-    REQUIRE(refused(with_group(R"({"needs": "everything", "present": "11111111"})")).where == "/groups/0/present");
+    REQUIRE(refused(with_group(R"({"needs": "everything", "present": "11111111"})")).where ==
+            "/groups/0/present");
     REQUIRE(refused(with_group(R"({"needs": "everything", "hold": []})")).hint == "did you mean held?");
-    REQUIRE(refused(with_group(R"({"needs": "everything", "page_tokens": 0, "held": []})")).where == "/groups/0/page_tokens");
+    REQUIRE(refused(with_group(R"({"needs": "everything", "page_tokens": 0, "held": []})")).where ==
+            "/groups/0/page_tokens");
     REQUIRE(refused(with_group(R"({"shared_with": "full"})")).where == "/groups/0/shared_with");
     REQUIRE(refused(with_group(R"({"needs": "everything", "ranks": []})")).where == "/groups/0/ranks");
-    REQUIRE(refused(with_group(R"({"needs": "everything", "ranks": [{"hold": []}]})")).where == "/groups/0/ranks/0/hold");
-    REQUIRE(refused(R"({"prompt_tokens": 1000000000000, "groups": [{"needs": "everything", "page_tokens": 1, "held": []}]})").where ==
-            "/groups/0");
+    REQUIRE(refused(with_group(R"({"needs": "everything", "ranks": [{"hold": []}]})")).where ==
+            "/groups/0/ranks/0/hold");
+    REQUIRE(
+        refused(
+            R"({"prompt_tokens": 1000000000000, "groups": [{"needs": "everything", "page_tokens": 1, "held": []}]})")
+            .where == "/groups/0");
 }
 
 }  // namespace

@@ -1,82 +1,14 @@
 // SPDX-License-Identifier: MIT
-// How is a reuse question written down? A JSON object: the prompt's length and, for each group of caches, its rule, its
-// page size and which pages are held (a string of 0 and 1, or page numbers and [first, end) ranges). docs/explain/reuse.md.
+// How is a reuse question written down? A JSON object: the prompt's length and, for each group of caches, its
+// rule, its page size and which pages are held (a string of 0 and 1, or page numbers and [first, end)
+// ranges). docs/explain/reuse.md.
 #pragma once
 
 #include <kvcap/io/json_load.hpp>
 #include <kvcap/io/nearest.hpp>
-#include <kvcap/reuse.hpp>
-#include <kvcap/reuse/repair.hpp>
-#include <memory>
-#include <string>
-#include <vector>
+#include <kvcap/io/scenario_view.hpp>
 
 namespace kvcap::inline v1 {
-
-/// ranks: presence words of each rank. elsewhere: pages that could be had (empty: all). follows: the group whose caches
-/// this one uses; it has no pages of its own.
-struct ScenarioGroup {
-    std::string name;
-    Rule rule{};
-    u64 pages = 0;
-    u64 bytes = 0;
-    bool replicated = false;
-    std::vector<std::vector<u64>> ranks;
-    std::vector<u64> elsewhere;
-    std::string follows;
-};
-
-struct ReuseScenario {
-    Ask ask{};
-    std::vector<ScenarioGroup> groups;
-};
-
-/// The groups as the evaluator takes them, without those that follow others. Points into the scenario.
-struct ScenarioView {
-    std::vector<std::vector<const u64*>> rank_words;
-    std::vector<Group<ShardBits>> groups;
-    std::vector<ShardBits> elsewhere;  ///< as many as groups, or none
-    std::vector<u64> bytes;
-    std::vector<u32> index;            ///< in the scenario
-
-    explicit ScenarioView(const ReuseScenario& scenario) {
-        bool some = false;
-        for (const ScenarioGroup& group : scenario.groups) {
-            some = some || !group.elsewhere.empty();
-            rank_words.emplace_back();
-            for (const std::vector<u64>& words : group.ranks) {
-                rank_words.back().push_back(words.data());
-            }
-        }
-        for (u32 g = 0; g < scenario.groups.size(); ++g) {
-            const ScenarioGroup& group = scenario.groups[g];
-            if (!group.follows.empty()) {
-                continue;
-            }
-            groups.push_back({group.rule, {rank_words[g].data(), static_cast<u32>(group.ranks.size()), group.replicated,
-                                           group.pages}});
-            bytes.push_back(group.bytes);
-            index.push_back(g);
-            if (some) {
-                std::vector<u64>& all = spare_.emplace_back(group.elsewhere);
-                all.resize(group.pages / 64 + 1, group.elsewhere.empty() ? ~u64{0} : 0);
-                one_.push_back(std::make_unique<const u64*>(all.data()));
-                elsewhere.push_back({one_.back().get(), 1, false, group.pages});
-            }
-        }
-    }
-    ScenarioView(const ScenarioView&) = delete;
-    ScenarioView& operator=(const ScenarioView&) = delete;
-
-    u32 count() const noexcept { return static_cast<u32>(groups.size()); }
-    Prices<ShardBits> prices() const noexcept {
-        return {bytes.data(), elsewhere.empty() ? nullptr : elsewhere.data()};
-    }
-
-private:
-    std::vector<std::vector<u64>> spare_;
-    std::vector<std::unique_ptr<const u64*>> one_;
-};
 
 namespace io {
 
@@ -93,12 +25,15 @@ public:
         known(root, "", {"prompt_tokens", "limit_tokens", "unit_tokens", "tail_tokens", "groups", "comment"});
         Ask& ask = scenario_.ask;
         ask.prompt = whole(root["prompt_tokens"], "/prompt_tokens", 1, u64{1} << 40);
-        ask.limit = or_else(root["limit_tokens"], "/limit_tokens", 0, ask.prompt, ask.prompt == 0 ? 0 : ask.prompt - 1);
+        ask.limit = or_else(root["limit_tokens"], "/limit_tokens", 0, ask.prompt,
+                            ask.prompt == 0 ? 0 : ask.prompt - 1);
         const JsonValue groups = root["groups"];
         if (!groups.is_array() || groups.size() == 0) {
             fail("/groups", groups.shown(), "a list of groups");
         }
-        groups.each([&](u32 i, std::string_view, const JsonValue& one) { read_group(one, "/groups/" + std::to_string(i)); });
+        groups.each([&](u32 i, std::string_view, const JsonValue& one) {
+            read_group(one, "/groups/" + std::to_string(i));
+        });
         if (problem_) {
             return *problem_;
         }
@@ -107,21 +42,24 @@ public:
         ask.grid.unit = or_else(root["unit_tokens"], "/unit_tokens", 1, u64{1} << 40, unit);
         ask.grid.tail = or_else(root["tail_tokens"], "/tail_tokens", 1, ask.prompt, off_scale);
         if (view.count() > most_groups) {
-            fail("/groups", std::to_string(view.count()) + " groups", "at most " + std::to_string(most_groups));
+            fail("/groups", std::to_string(view.count()) + " groups",
+                 "at most " + std::to_string(most_groups));
         }
         if (problem_) {
             return *problem_;
         }
         Diagnosed<ReuseScenario> read{std::move(scenario_)};
         if (!root["unit_tokens"].given()) {
-            read.notes.push_back({Origin::derived, "/unit_tokens", "boundaries on multiples of " +
-                                                                       std::to_string(unit) + " tokens (all pages whole)"});
+            read.notes.push_back(
+                {Origin::derived, "/unit_tokens",
+                 "boundaries on multiples of " + std::to_string(unit) + " tokens (all pages whole)"});
         }
         return read;
     }
 
 private:
-    void fail(const std::string& where, const std::string& found, const std::string& wanted, const std::string& hint = {}) {
+    void fail(const std::string& where, const std::string& found, const std::string& wanted,
+              const std::string& hint = {}) {
         if (!problem_) {
             problem_ = Problem{Trouble::invalid, where, found, wanted, hint};
         }
@@ -140,7 +78,8 @@ private:
     }
     u64 whole(const JsonValue& value, const std::string& where, u64 least, u64 most) {
         if (!value.is_whole() || value.whole() < least || value.whole() > most) {
-            fail(where, value.shown(), "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+            fail(where, value.shown(),
+                 "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
             return least;
         }
         return value.whole();
@@ -150,18 +89,21 @@ private:
     }
 
     void read_group(const JsonValue& one, const std::string& where) {
-        known(one, where, {"name", "needs", "page_tokens", "window_tokens", "window_edge", "sink_tokens", "chunk_tokens",
-                           "stride_tokens", "lag_tokens", "bytes_per_page", "pages", "present", "held", "ranks",
-                           "replicated", "elsewhere", "shared_with", "comment"});
+        known(one, where,
+              {"name", "needs", "page_tokens", "window_tokens", "window_edge", "sink_tokens", "chunk_tokens",
+               "stride_tokens", "lag_tokens", "bytes_per_page", "pages", "present", "held", "ranks",
+               "replicated", "elsewhere", "shared_with", "comment"});
         ScenarioGroup group;
         group.name = one["name"].is_text() ? std::string{one["name"].text()}
                                            : "group " + std::to_string(scenario_.groups.size() + 1);
         if (one["shared_with"].given()) {
             group.follows = std::string{one["shared_with"].text()};
-            const bool there = std::any_of(scenario_.groups.begin(), scenario_.groups.end(),
-                                           [&](const ScenarioGroup& g) { return g.name == group.follows && g.follows.empty(); });
+            const bool there = std::any_of(
+                scenario_.groups.begin(), scenario_.groups.end(),
+                [&](const ScenarioGroup& g) { return g.name == group.follows && g.follows.empty(); });
             if (!there) {
-                fail(where + "/shared_with", one["shared_with"].shown(), "the name of an earlier group with pages");
+                fail(where + "/shared_with", one["shared_with"].shown(),
+                     "the name of an earlier group with pages");
             }
         } else if (!problem_) {
             read_rule(one, where, group.rule);
@@ -185,7 +127,8 @@ private:
         if (rule.needs == Needs::window) {
             const std::string_view edge = one["window_edge"].text();
             if (one["window_edge"].given() && edge != "past" && edge != "full") {
-                fail(where + "/window_edge", one["window_edge"].shown(), "past (window - 1 earlier tokens) or full (window)");
+                fail(where + "/window_edge", one["window_edge"].shown(),
+                     "past (window - 1 earlier tokens) or full (window)");
             }
             rule.reach = reach_of(whole(one["window_tokens"], where + "/window_tokens", 1, most),
                                   edge == "full" ? WindowEdge::full : WindowEdge::past);
@@ -202,7 +145,8 @@ private:
         const u64 pages = ceil_div(scenario_.ask.prompt, group.rule.page);
         group.pages = or_else(one["pages"], where + "/pages", 0, most_scenario_pages, pages);
         if (group.pages > most_scenario_pages) {
-            return fail(where, std::to_string(group.pages) + " pages", "at most " + std::to_string(most_scenario_pages));
+            return fail(where, std::to_string(group.pages) + " pages",
+                        "at most " + std::to_string(most_scenario_pages));
         }
         if (saturating_product(group.pages, group.rule.page) >> 62 != 0) {
             fail(where + "/pages", "pages that end beyond token 2^62", "fewer or smaller pages");
@@ -214,8 +158,10 @@ private:
         }
         if (!one["ranks"].given()) {
             group.ranks.push_back(words(one, where, group.pages));
-        } else if (!one["ranks"].is_array() || one["ranks"].size() == 0 || one["present"].given() || one["held"].given()) {
-            fail(where + "/ranks", one["ranks"].shown(), "a list of what each rank holds, instead of present or held");
+        } else if (!one["ranks"].is_array() || one["ranks"].size() == 0 || one["present"].given() ||
+                   one["held"].given()) {
+            fail(where + "/ranks", one["ranks"].shown(),
+                 "a list of what each rank holds, instead of present or held");
         } else {
             one["ranks"].each([&](u32 r, std::string_view, const JsonValue& rank) {
                 const std::string place = where + "/ranks/" + std::to_string(r);
@@ -231,7 +177,8 @@ private:
     std::vector<u64> words(const JsonValue& one, const std::string& where, u64 pages) {
         const JsonValue present = one["present"];
         if (present.given() == one["held"].given()) {
-            fail(where, present.given() ? "both present and held" : "neither present nor held", "one of them");
+            fail(where, present.given() ? "both present and held" : "neither present nor held",
+                 "one of them");
         }
         if (!present.given()) {
             return ranges(one["held"], where + "/held", pages);
@@ -239,12 +186,14 @@ private:
         std::vector<u64> bits(pages / 64 + 1, 0);
         const std::string_view text = present.text();
         if (!present.is_text() || text.size() > pages) {
-            fail(where + "/present", present.shown(), "a string of at most " + std::to_string(pages) + " times 0 or 1");
+            fail(where + "/present", present.shown(),
+                 "a string of at most " + std::to_string(pages) + " times 0 or 1");
             return bits;
         }
         for (std::size_t i = 0; i < text.size(); ++i) {
             if (text[i] != '0' && text[i] != '1') {
-                fail(where + "/present", "'" + std::string(1, text[i]) + "' at page " + std::to_string(i), "0 or 1");
+                fail(where + "/present", "'" + std::string(1, text[i]) + "' at page " + std::to_string(i),
+                     "0 or 1");
             }
             bits[i / 64] |= u64{text[i] == '1' ? 1u : 0u} << (i % 64);
         }
@@ -280,6 +229,8 @@ private:
 
 }  // namespace io
 
-inline Diagnosed<ReuseScenario> read_scenario(std::string_view text) { return io::ScenarioReader{}.read(text); }
+inline Diagnosed<ReuseScenario> read_scenario(std::string_view text) {
+    return io::ScenarioReader{}.read(text);
+}
 
 }  // namespace kvcap::inline v1

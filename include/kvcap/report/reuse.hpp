@@ -41,7 +41,8 @@ inline std::string_view name_of(Why why) {
 inline std::string needs_words(const Rule& rule) {
     switch (rule.needs) {
         case Needs::everything:
-            return "everything before" + (rule.lag == 0 ? std::string{} : " but the last " + grouped(rule.lag));
+            return "everything before" +
+                   (rule.lag == 0 ? std::string{} : " but the last " + grouped(rule.lag));
         case Needs::window:
             return "last " + counted(rule.reach, "token", "tokens") +
                    (rule.sinks == 0 ? "" : " + first " + grouped(rule.sinks));
@@ -61,11 +62,14 @@ inline std::string rule_sentence(const Rule& rule) {
                    (rule.lag == 0 ? "" : ", but for the youngest " + grouped(rule.lag)) +
                    (rule.stride == 1 ? "" : ", in finished entries of " + grouped(rule.stride));
         case Needs::window:
-            return "only tokens [p - " + grouped(rule.reach) + ", p) must be there; earlier pages may be missing" +
+            return "only tokens [p - " + grouped(rule.reach) +
+                   ", p) must be there; earlier pages may be missing" +
                    (rule.sinks == 0 ? "" : ", except the first " + grouped(rule.sinks) + " tokens");
         case Needs::chunk:
-            return "only the tokens of p's own chunk of " + grouped(rule.reach) + " must be there, none where p is a multiple";
-        case Needs::snapshot: return "a state must have been kept after exactly p tokens; one before or after is no use";
+            return "only the tokens of p's own chunk of " + grouped(rule.reach) +
+                   " must be there, none where p is a multiple";
+        case Needs::snapshot:
+            return "a state must have been kept after exactly p tokens; one before or after is no use";
         case Needs::whole: return "the keys and values of all encoder tokens must be there, whatever p is";
         case Needs::nothing: break;
     }
@@ -88,22 +92,27 @@ inline std::string reason_sentence(const Reason& reason, const Rule& rule, std::
         case Why::several: return "No group or pair limits alone: at least three are in the way.";
         case Why::no_snapshot: return fmt::format("{}: no state was kept at {}.", name, to);
         case Why::missing_page: return fmt::format("{}: {} is missing.", name, page_range(rule, reason.page));
-        case Why::missing_sink: return fmt::format("{}: {} of the first tokens is missing.", name, page_range(rule, reason.page));
+        case Why::missing_sink:
+            return fmt::format("{}: {} of the first tokens is missing.", name, page_range(rule, reason.page));
         case Why::broken_window:
-            return fmt::format("{}: {} is missing from the window before {}.", name, page_range(rule, reason.page), to);
+            return fmt::format("{}: {} is missing from the window before {}.", name,
+                               page_range(rule, reason.page), to);
         case Why::broken_chunk:
-            return fmt::format("{}: {} is missing from the chunk of {}.", name, page_range(rule, reason.page), to);
-        case Why::source_missing: return fmt::format("{}: encoder page {} is missing.", name, grouped(reason.page));
+            return fmt::format("{}: {} is missing from the chunk of {}.", name, page_range(rule, reason.page),
+                               to);
+        case Why::source_missing:
+            return fmt::format("{}: encoder page {} is missing.", name, grouped(reason.page));
     }
     return {};
 }
 
-/// `cells` characters for tokens [0, prompt): # all held there, + some, . none. A snapshot counts in the cell where it
-/// lies, after its page's last token.
+/// `cells` characters for tokens [0, prompt): # all held there, + some, . none. A snapshot counts in the cell
+/// where it lies, after its page's last token.
 template <PageSource S>
 std::string page_line(const Group<S>& group, u64 prompt, u64 cells) {
     std::string line;
-    const u64 page_tokens = group.rule.needs == Needs::whole ? ceil_div(prompt, larger(1, group.pages.count)) : group.rule.page;
+    const u64 page_tokens =
+        group.rule.needs == Needs::whole ? ceil_div(prompt, larger(1, group.pages.count)) : group.rule.page;
     for (u64 cell = 0; cell < cells; ++cell) {
         const u64 first = prompt * cell / cells / page_tokens;
         const u64 end = larger(first + 1, ceil_div(prompt * (cell + 1) / cells, page_tokens));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How far can this prompt be skipped? The greatest boundary that every group accepts. First the bound of what must be
-// held from the start, then the descent: ask the groups in turn, each from the last answer, until a round changes
-// nothing (leapfrog); when it drags, tiles of 512 boundaries from the right. The acceptance sets are fixed, so this is
-// exactly the greatest common boundary.
+// How far can this prompt be skipped? The greatest boundary that every group accepts. First the bound of what
+// must be held from the start, then the descent: ask the groups in turn, each from the last answer, until a
+// round changes nothing (leapfrog); when it drags, tiles of 512 boundaries from the right. The acceptance
+// sets are fixed, so this is exactly the greatest common boundary.
 #pragma once
 
 #include <kvcap/reuse/resample.hpp>
@@ -114,8 +114,8 @@ constexpr u64 common_page_floor(const Group<S>* groups, u32 count, u64 at, Witho
     return at;
 }
 
-/// The common floor of the tail groups where pages differ, in pieces of one size (piece_of). pre: at is a multiple of the
-/// unit below the tail; at most most_groups - 1 groups
+/// The common floor of the tail groups where pages differ, in pieces of one size (piece_of). pre: at is a
+/// multiple of the unit below the tail; at most most_groups - 1 groups
 template <PageSource S>
 constexpr u64 floor_in_pieces(const Group<S>* groups, const u32* tail, u32 tails, u64 at, const Grid& grid,
                               u64 piece) noexcept {
@@ -127,8 +127,8 @@ constexpr u64 floor_in_pieces(const Group<S>* groups, const u32* tail, u32 tails
     return common_page_floor(pieces, tails + 1, at / piece) * piece;
 }
 
-/// tail_floor, or for a window one step towards it. A window first needs ceil(reach / page) pages in a row up to the one
-/// that holds the boundary's last token: short runs are passed over in pages, many at once.
+/// tail_floor, or for a window one step towards it. A window first needs ceil(reach / page) pages in a row up
+/// to the one that holds the boundary's last token: short runs are passed over in pages, many at once.
 template <PageSource S>
 constexpr u64 tail_step(const Group<S>& group, u64 at, const Grid& grid) noexcept {
     const Rule& rule = group.rule;
@@ -145,7 +145,8 @@ constexpr u64 tail_step(const Group<S>& group, u64 at, const Grid& grid) noexcep
 
 /// The common floor where pages differ.
 template <PageSource S>
-constexpr u64 common_mixed_floor(const Group<S>* groups, u32 count, u64 at, const Grid& grid, Without without) noexcept {
+constexpr u64 common_mixed_floor(const Group<S>* groups, u32 count, u64 at, const Grid& grid,
+                                 Without without) noexcept {
     u32 tail[most_groups];
     u32 tails = 0;
     for (u32 g = 0; g < count; ++g) {
@@ -166,7 +167,8 @@ constexpr u64 common_mixed_floor(const Group<S>* groups, u32 count, u64 at, cons
             continue;
         }
         piece = piece == 0 ? piece_of(groups, tail, tails, grid) : piece;
-        if (at / piece / 1024 <= jumps) {  // reading the words of the pieces takes no longer than the jumps so far
+        if (at / piece / 1024 <=
+            jumps) {  // reading the words of the pieces takes no longer than the jumps so far
             return floor_in_pieces(groups, tail, tails, at, grid, piece);
         }
     }
@@ -207,7 +209,8 @@ struct Descent {
 
 /// pre: fault() finds none
 template <PageSource S>
-constexpr u64 common_floor(const Group<S>* groups, u32 count, u64 at, const Grid& grid, Without without = {}) noexcept {
+constexpr u64 common_floor(const Group<S>* groups, u32 count, u64 at, const Grid& grid,
+                           Without without = {}) noexcept {
     return Descent<S>{groups, count, grid}.floor(at, without);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Why is it not more? For each group what it would allow alone, what the others would allow without it, the group or
-// pair that limits, and the page, window or snapshot at which it does.
+// Why is it not more? For each group what it would allow alone, what the others would allow without it, the
+// group or pair that limits, and the page, window or snapshot at which it does.
 #pragma once
 
 #include <kvcap/inplace.hpp>
@@ -24,8 +24,8 @@ enum class Why : u8 {
 
 inline constexpr u32 no_group = ~u32{0};
 
-/// The greatest boundary without the limiting group is `refused`; there it lacks `page` (no_page for alignment and the
-/// like; for no_snapshot the place of the missing state). group: the limiting one.
+/// The greatest boundary without the limiting group is `refused`; there it lacks `page` (no_page for
+/// alignment and the like; for no_snapshot the place of the missing state). group: the limiting one.
 struct Reason {
     Why why = Why::limit;
     u32 group = no_group;
@@ -34,8 +34,8 @@ struct Reason {
     friend constexpr bool operator==(const Reason&, const Reason&) = default;
 };
 
-/// A number for each group of the question. Clearing the rest would cost more than most answers do, so at run time it
-/// is left as it is.
+/// A number for each group of the question. Clearing the rest would cost more than most answers do, so at run
+/// time it is left as it is.
 struct PerGroup {
     u32 count;
     u64 items[most_groups];
@@ -52,7 +52,8 @@ struct PerGroup {
     constexpr const u64& operator[](u32 g) const noexcept { return items[g]; }
 };
 
-/// limiting: the group without which most would be gained (the first of equals), or if no single one gains, the pair.
+/// limiting: the group without which most would be gained (the first of equals), or if no single one gains,
+/// the pair.
 struct Explanation {
     u64 tokens = 0;
     PerGroup alone;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// 512 workers answered at once, from one row of bits for every group and page. Left to right: where each worker's prefix
-// ends; right to left: the first boundary below that its windows, chunks and snapshots accept. A window's AND is that of
-// its own block up to the boundary and of what it reaches of the block before: three ANDs a page, whatever its length.
+// 512 workers answered at once, from one row of bits for every group and page. Left to right: where each
+// worker's prefix ends; right to left: the first boundary below that its windows, chunks and snapshots
+// accept. A window's AND is that of its own block up to the boundary and of what it reaches of the block
+// before: three ANDs a page, whatever its length.
 #pragma once
 
 #include <kvcap/reuse/lane.hpp>
@@ -26,7 +27,8 @@ constexpr u64 fleet_pages(const Ask& ask) noexcept { return pages_below(ask.limi
 constexpr u64 fleet_buckets(const Ask& ask) noexcept { return fleet_pages(ask) + 1 + lane_workers; }
 
 constexpr u64 block_pages(const Rule& rule, u64 pages) noexcept {
-    return rule.needs == Needs::window || rule.needs == Needs::chunk ? smaller(tile_rule(rule).need, pages) : 0;
+    return rule.needs == Needs::window || rule.needs == Needs::chunk ? smaller(tile_rule(rule).need, pages)
+                                                                     : 0;
 }
 
 constexpr u64 fleet_blocks(const FleetGroup* groups, u32 count, const Ask& ask) noexcept {
@@ -37,13 +39,19 @@ constexpr u64 fleet_blocks(const FleetGroup* groups, u32 count, const Ask& ask) 
     return lanes;
 }
 
-/// One lane of workers: rows of the groups, the workers whose prefix ends at each boundary, and the running ANDs.
+/// One lane of workers: rows of the groups, the workers whose prefix ends at each boundary, and the running
+/// ANDs.
 class FleetLane {
 public:
     constexpr FleetLane(const FleetGroup* groups, u32 count, u64 workers, u64 lane, const Ask& ask,
                         const FleetScratch& scratch) noexcept
-        : groups_{groups}, count_{count}, row_words_{ceil_div(workers, 64)}, first_word_{lane * lane_words},
-          words_{smaller(row_words_ - first_word_, lane_words)}, pages_{fleet_pages(ask)}, head_{scratch.buckets},
+        : groups_{groups},
+          count_{count},
+          row_words_{ceil_div(workers, 64)},
+          first_word_{lane * lane_words},
+          words_{smaller(row_words_ - first_word_, lane_words)},
+          pages_{fleet_pages(ask)},
+          head_{scratch.buckets},
           next_{scratch.buckets + pages_ + 1} {
         Lane* blocks = scratch.blocks;
         for (u32 g = 0; g < count; ++g) {
@@ -90,7 +98,8 @@ private:
         u64 chunk;
     };
 
-    /// The row of a page: the words of this lane. The last lane of few workers is copied, what lies beyond is missing.
+    /// The row of a page: the words of this lane. The last lane of few workers is copied, what lies beyond is
+    /// missing.
     constexpr const u64* row(u32 g, u64 page) noexcept {
         if (page >= groups_[g].pages) {
             return nobody_.word;
@@ -118,7 +127,8 @@ private:
         }
     }
 
-    /// Puts the workers of `gone`, whose prefix ends in pages [from, to), into the bucket of the page they lack.
+    /// Puts the workers of `gone`, whose prefix ends in pages [from, to), into the bucket of the page they
+    /// lack.
     constexpr void drop(const Lane& gone, u64 from, u64 to) noexcept {
         for (u64 k = 0; k < lane_words; ++k) {
             for (u64 rest = gone.word[k]; rest != 0; rest &= rest - 1) {
@@ -160,7 +170,9 @@ private:
         for (u32 g = 0; g < count_; ++g) {
             const Rule& rule = groups_[g].rule;
             const bool sinks = rule.needs == Needs::window && rule.sinks != 0;
-            first_[g] = rule.needs == Needs::everything ? pages_ : sinks ? pages_over(rule.sinks, rule.page) : 0;
+            first_[g] = rule.needs == Needs::everything ? pages_
+                        : sinks                         ? pages_over(rule.sinks, rule.page)
+                                                        : 0;
             meet_rows(whole, g, 0, rule.needs == Needs::whole ? groups_[g].pages : 0);
         }
         drop(except(alive_, whole), 0, 0);
@@ -174,8 +186,8 @@ private:
         drop(alive_, pages_, pages_);
     }
 
-    /// Fills accept for the block that ends with `page` or later: the AND from the block's start to each page, and for a
-    /// window that of the pages it reaches before the block.
+    /// Fills accept for the block that ends with `page` or later: the AND from the block's start to each
+    /// page, and for a window that of the pages it reaches before the block.
     constexpr void enter(u32 g, u64 page) noexcept {
         Tail& tail = tail_[g];
         tail.block = page - page % tail.size;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The one primitive of prefix reuse: floor(group, at) = the greatest boundary not above `at` that the group accepts.
-// bound: the part that is closed downwards (everything, sinks, whole); tail_floor: windows, chunks, snapshots.
+// The one primitive of prefix reuse: floor(group, at) = the greatest boundary not above `at` that the group
+// accepts. bound: the part that is closed downwards (everything, sinks, whole); tail_floor: windows, chunks,
+// snapshots.
 #pragma once
 
 #include <kvcap/reuse/rule.hpp>

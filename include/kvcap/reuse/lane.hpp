@@ -14,7 +14,8 @@ struct Lane {
     u64 word[lane_words];
 };
 
-/// Keeps in a what is in b too. Over a fixed count and apart in memory, so that it becomes a few wide instructions.
+/// Keeps in a what is in b too. Over a fixed count and apart in memory, so that it becomes a few wide
+/// instructions.
 constexpr void meet(Lane& __restrict a, const u64* __restrict b) noexcept {
     for (u64 k = 0; k < lane_words; ++k) {
         a.word[k] &= b[k];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What must be present for each group of a model's caches? Caches with one rule are one group: what one misses, all miss.
-// Bytes of a page = page tokens / stride x bytes a slot, of a snapshot = its slots x bytes a slot, summed over the caches.
+// What must be present for each group of a model's caches? Caches with one rule are one group: what one
+// misses, all miss. Bytes of a page = page tokens / stride x bytes a slot, of a snapshot = its slots x bytes
+// a slot, summed over the caches.
 #pragma once
 
 #include <kvcap/reuse/rule.hpp>
@@ -8,7 +9,8 @@
 
 namespace kvcap::inline v1 {
 
-/// first_form: a form of the group, for its name. bytes: of one page or snapshot, all caches together, each byte once.
+/// first_form: a form of the group, for its name. bytes: of one page or snapshot, all caches together, each
+/// byte once.
 struct ModelRule {
     Rule rule{};
     Retention retention{};
@@ -53,7 +55,8 @@ constexpr Result<ModelRules> rules_of(const ModelSpec& model, const PageSizes& s
         if (rule.needs == Needs::nothing) {
             continue;
         }
-        if (g == rules.size() && !rules.push({.rule = rule, .retention = form.retention, .first_form = cache.form})) {
+        if (g == rules.size() &&
+            !rules.push({.rule = rule, .retention = form.retention, .first_form = cache.form})) {
             return Error{.code = Errc::capacity, .layer = cache.layer, .got = g + 1, .want = most_groups};
         }
         ++rules[g].caches;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which pages does boundary b need of a group, and which boundaries can be served at all? The servable set need not be
-// an interval: a window of 2 with pages {0, 1, 3, 4} serves 1, 2 and 5, so no search by halves finds its maximum.
+// Which pages does boundary b need of a group, and which boundaries can be served at all? The servable set
+// need not be an interval: a window of 2 with pages {0, 1, 3, 4} serves 1, 2 and 5, so no search by halves
+// finds its maximum.
 #pragma once
 
 #include <kvcap/reuse/descent.hpp>
@@ -25,7 +26,9 @@ constexpr PageRange needed(const Rule& rule, u64 at, const Grid& grid, u64 pages
     switch (rule.needs) {
         case Needs::everything: return {.end = pages_over(finished(rule, at), rule.page)};
         case Needs::window: {
-            const u64 first = rule.reach == 0 ? end : at > rule.reach ? pages_below(at - rule.reach, rule.page) : 0;
+            const u64 first = rule.reach == 0   ? end
+                              : at > rule.reach ? pages_below(at - rule.reach, rule.page)
+                                                : 0;
             return {.first = first, .end = end,
                     .sinks = smaller(first, pages_over(smaller(rule.sinks, at), rule.page))};
         }
@@ -49,8 +52,8 @@ constexpr bool accepts(const Group<S>& group, u64 at, const Grid& grid) noexcept
            first_missing(group.pages, range.first, range.end) >= range.end;
 }
 
-/// Calls visit(tokens) for every boundary up to the limit that all groups accept, from the greatest down, 0 left out.
-/// pre: fault() finds none
+/// Calls visit(tokens) for every boundary up to the limit that all groups accept, from the greatest down, 0
+/// left out. pre: fault() finds none
 template <PageSource S, class Visit>
 constexpr void servable(const Group<S>* groups, u32 count, const Ask& ask, Visit visit) noexcept {
     for (u64 at = ask.limit; at > 0; --at) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which pages are held? One bit a page in the caller's words, an AND (or OR) over rank shards, or a callable; and the
-// scans that every reuse question stands on: first missing, last missing, last held page of a range.
+// Which pages are held? One bit a page in the caller's words, an AND (or OR) over rank shards, or a callable;
+// and the scans that every reuse question stands on: first missing, last missing, last held page of a range.
 #pragma once
 
 #include <bit>
@@ -32,8 +32,8 @@ struct PageBits {
     constexpr u64 raw(u64 i) const noexcept { return words[i]; }
 };
 
-/// Shards of one group on several ranks: a page counts when every rank holds its shard, or, for a group that is
-/// replicated over these ranks, when any rank does. words[r]: the words of rank r.
+/// Shards of one group on several ranks: a page counts when every rank holds its shard, or, for a group that
+/// is replicated over these ranks, when any rank does. words[r]: the words of rank r.
 struct ShardBits {
     const u64* const* words = nullptr;
     u32 ranks = 1;
@@ -49,8 +49,8 @@ struct ShardBits {
     }
 };
 
-/// A callable `present(group, page) -> bool`, asked for 64 pages at a time. For a store where each question costs, see
-/// reuse/probe.hpp.
+/// A callable `present(group, page) -> bool`, asked for 64 pages at a time. For a store where each question
+/// costs, see reuse/probe.hpp.
 template <class F>
 struct CalledPages {
     const F* present = nullptr;
@@ -91,9 +91,9 @@ constexpr u64 first_missing(const S& source, u64 begin, u64 end) noexcept {
     const u64 last = (stop - 1) / 64;
     u64 missing = ~source.raw(i) & ~low_bits(begin % 64);
     while (missing == 0 && i < last) {
-        while (last - i > 8 && (source.raw(i + 1) & source.raw(i + 2) & source.raw(i + 3) & source.raw(i + 4) &
-                                source.raw(i + 5) & source.raw(i + 6) & source.raw(i + 7) & source.raw(i + 8)) ==
-                                   ~u64{0}) {
+        while (last - i > 8 &&
+               (source.raw(i + 1) & source.raw(i + 2) & source.raw(i + 3) & source.raw(i + 4) &
+                source.raw(i + 5) & source.raw(i + 6) & source.raw(i + 7) & source.raw(i + 8)) == ~u64{0}) {
             i += 8;
         }
         missing = ~source.raw(++i);
@@ -123,7 +123,8 @@ constexpr u64 word_below(const S& source, u64 first, u64 i, u64 flip) noexcept {
     return off_scale;
 }
 
-/// Last page of [begin, end) whose bit, with `flip` XORed in, is set; no_page when there is none. pre: end <= count
+/// Last page of [begin, end) whose bit, with `flip` XORed in, is set; no_page when there is none. pre: end <=
+/// count
 template <PageSource S>
 constexpr u64 last_set(const S& source, u64 begin, u64 end, u64 flip) noexcept {
     if (begin >= end) {

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: MIT
-// How far can a prompt be skipped when every look at a page is a question to a remote store? Batches of questions that
-// the caller runs as it likes; the answer is the evaluator's on the whole bitmap, no page is asked twice.
-// What is held from the start is settled first: growing batches from the left, or, in a store declared prefix-closed
-// (a held page implies all before it), a search that splits into batch + 1 parts. Windows, chunks and snapshots follow
-// below that bound, all groups together, from the right, in doubling batches.
+// How far can a prompt be skipped when every look at a page is a question to a remote store? Batches of
+// questions that the caller runs as it likes; the answer is the evaluator's on the whole bitmap, no page is
+// asked twice. What is held from the start is settled first: growing batches from the left, or, in a store
+// declared prefix-closed (a held page implies all before it), a search that splits into batch + 1 parts.
+// Windows, chunks and snapshots follow below that bound, all groups together, from the right, in doubling
+// batches.
 #pragma once
 
 #include <kvcap/reuse/needed.hpp>
 
 namespace kvcap::inline v1 {
 
-/// closed: a group of `everything` whose held pages are always a prefix. Declared by the caller; a store that lies gets
-/// a wrong answer (see Probe::contradicted).
+/// closed: a group of `everything` whose held pages are always a prefix. Declared by the caller; a store that
+/// lies gets a wrong answer (see Probe::contradicted).
 struct RemoteGroup {
     Rule rule{};
     u64 pages = 0;
     bool closed = false;
 };
 
-/// first: pages of the first batch of a group; the next is `growth` times as long. split: questions a round in a closed
-/// group. Prices of a round trip against a look-up.
+/// first: pages of the first batch of a group; the next is `growth` times as long. split: questions a round
+/// in a closed group. Prices of a round trip against a look-up.
 struct ProbeOptions {
     u64 first = 4;
     u64 growth = 2;
@@ -58,9 +59,9 @@ constexpr u64 probe_words(const RemoteGroup* groups, u32 count) noexcept {
     return words;
 }
 
-/// next() gives the batch, answer() takes each reply, in any order, also while the batch is given; when next() gives
-/// none, tokens() is the answer.
-/// pre: fault() finds none, growth > 1, first > 0, split > 0; `scratch` has probe_words() words
+/// next() gives the batch, answer() takes each reply, in any order, also while the batch is given; when
+/// next() gives none, tokens() is the answer. pre: fault() finds none, growth > 1, first > 0, split > 0;
+/// `scratch` has probe_words() words
 class Probe {
 public:
     constexpr Probe(const RemoteGroup* groups, u32 count, const Ask& ask, u64* scratch,
@@ -72,13 +73,14 @@ public:
                 scratch[i] = 0;
             }
             groups_[g] = {groups[g].rule, {scratch, scratch + words, groups[g].pages}};
-            state_[g] = {.closed = groups[g].closed && groups[g].rule.needs == Needs::everything, .most = groups[g].pages};
+            state_[g] = {.closed = groups[g].closed && groups[g].rule.needs == Needs::everything,
+                         .most = groups[g].pages};
             scratch += 2 * words;
         }
     }
 
-    /// Calls visit(group, page) for each question of the next batch; all of the last must be answered. Returns their
-    /// number; 0: done.
+    /// Calls visit(group, page) for each question of the next batch; all of the last must be answered.
+    /// Returns their number; 0: done.
     template <class Visit>
     constexpr u64 next(Visit visit) noexcept {
         const u64 before = lookups_;
@@ -117,8 +119,8 @@ public:
     constexpr u64 bounded_by() const noexcept { return bound_; }
 
 private:
-    /// cursor: tail pages from here on are asked or cannot matter. batch: pages of the next batch. least, most: of a
-    /// closed group's prefix.
+    /// cursor: tail pages from here on are asked or cannot matter. batch: pages of the next batch. least,
+    /// most: of a closed group's prefix.
     struct State {
         bool closed = false;
         u64 cursor = off_scale;
@@ -159,7 +161,8 @@ private:
         if (rule.needs == Needs::window) {
             return smaller(pages, pages_over(smaller(rule.sinks, at_), rule.page));
         }
-        return rule.needs == Needs::everything ? smaller(pages, pages_over(finished(rule, at_), rule.page)) : 0;
+        return rule.needs == Needs::everything ? smaller(pages, pages_over(finished(rule, at_), rule.page))
+                                               : 0;
     }
 
     template <class Visit>
@@ -184,7 +187,8 @@ private:
         return asked;
     }
 
-    /// The prefix of a closed group is one of least .. most pages; each question halves (or better) that range.
+    /// The prefix of a closed group is one of least .. most pages; each question halves (or better) that
+    /// range.
     template <class Visit>
     constexpr u64 ask_split(u32 g, u64 end, Visit& visit) noexcept {
         const u64 least = state_[g].least;
@@ -226,7 +230,8 @@ private:
             State& state = state_[g];
             const bool begins = state.cursor == off_scale;
             const PageRange range = needed(rule, at_, grid_, groups_[g].pages.count);
-            state.batch = begins ? larger(range.end - range.first, options_.first) : state.batch * options_.growth;
+            state.batch =
+                begins ? larger(range.end - range.first, options_.first) : state.batch * options_.growth;
             state.cursor = smaller(state.cursor, smaller(pages_over(at_, rule.page), groups_[g].pages.count));
             u64 left = rule.needs == Needs::window && rule.reach == 0 ? 0 : state.batch;
             for (; state.cursor > 0 && left > 0; --state.cursor) {

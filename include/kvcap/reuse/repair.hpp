@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What would it cost to skip more? cost(p) = bytes of all pages and snapshots that boundary p needs and that are missing.
-// That set is the only smallest one that makes p acceptable, so nothing is searched for: one sweep from the right gives
-// the staircase of boundaries that no other beats in both tokens and bytes.
+// What would it cost to skip more? cost(p) = bytes of all pages and snapshots that boundary p needs and that
+// are missing. That set is the only smallest one that makes p acceptable, so nothing is searched for: one
+// sweep from the right gives the staircase of boundaries that no other beats in both tokens and bytes.
 #pragma once
 
 #include <kvcap/reuse/needed.hpp>
@@ -9,8 +9,8 @@
 
 namespace kvcap::inline v1 {
 
-/// bytes[g]: of one page or snapshot of group g. elsewhere[g]: pages that can be fetched or recomputed (null: all can);
-/// a boundary that needs a missing page not found there cannot be reached.
+/// bytes[g]: of one page or snapshot of group g. elsewhere[g]: pages that can be fetched or recomputed (null:
+/// all can); a boundary that needs a missing page not found there cannot be reached.
 template <PageSource S = PageBits>
 struct Prices {
     const u64* bytes = nullptr;
@@ -30,7 +30,8 @@ struct Gaps {
             const u64 none = elsewhere == nullptr ? 0 : bits & ~word_of(*elsewhere, first / 64);
             const u64 some = static_cast<u64>(std::popcount(bits));
             missing = gone ? missing - some : missing + some;
-            lost = gone ? lost - static_cast<u64>(std::popcount(none)) : lost + static_cast<u64>(std::popcount(none));
+            lost = gone ? lost - static_cast<u64>(std::popcount(none))
+                        : lost + static_cast<u64>(std::popcount(none));
             first = stop;
         }
     }
@@ -58,8 +59,8 @@ struct FallingGaps {
 
 /// Any page sizes: a step a boundary.
 template <PageSource S, class Visit>
-constexpr void sweep_boundaries(const Group<S>* groups, u32 count, const Ask& ask, const Prices<S>& prices, u64 above,
-                                Staircase<Visit>& stairs) noexcept {
+constexpr void sweep_boundaries(const Group<S>* groups, u32 count, const Ask& ask, const Prices<S>& prices,
+                                u64 above, Staircase<Visit>& stairs) noexcept {
     FallingGaps<S> falling[most_groups]{};
     for (u64 at = ask.grid.down(ask.limit); at > above; at = ask.grid.down(at - 1)) {
         u64 bytes = 0;
@@ -77,7 +78,8 @@ constexpr void sweep_boundaries(const Group<S>* groups, u32 count, const Ask& as
     }
 }
 
-/// Calls visit(group, page) for everything that boundary `at` needs and that is missing. pre: needed() gives no `none`
+/// Calls visit(group, page) for everything that boundary `at` needs and that is missing. pre: needed() gives
+/// no `none`
 template <PageSource S, class Visit>
 constexpr void missing_at(const Group<S>* groups, u32 count, u64 at, const Grid& grid, Visit visit) noexcept {
     for (u32 g = 0; g < count; ++g) {
@@ -96,7 +98,8 @@ constexpr void missing_at(const Group<S>* groups, u32 count, u64 at, const Grid&
 
 /// Bytes of one boundary alone; off_scale when it cannot be reached.
 template <PageSource S>
-constexpr u64 repair_bytes(const Group<S>* groups, u32 count, u64 at, const Grid& grid, const Prices<S>& prices) noexcept {
+constexpr u64 repair_bytes(const Group<S>* groups, u32 count, u64 at, const Grid& grid,
+                           const Prices<S>& prices) noexcept {
     u64 bytes = 0;
     for (u32 g = 0; g < count; ++g) {
         const PageRange range = needed(groups[g].rule, at, grid, groups[g].pages.count);
@@ -112,11 +115,11 @@ constexpr u64 repair_bytes(const Group<S>* groups, u32 count, u64 at, const Grid
     return bytes;
 }
 
-/// The staircase above the present answer, longest boundary first; with `at_least`, only boundaries from there on (a
-/// target). pre: fault() finds none; the bytes of all groups' missing pages sum to less than 2^64
+/// The staircase above the present answer, longest boundary first; with `at_least`, only boundaries from
+/// there on (a target). pre: fault() finds none; the bytes of all groups' missing pages sum to less than 2^64
 template <PageSource S, class Visit>
-constexpr Repairs repair(const Group<S>* groups, u32 count, const Ask& ask, const Prices<S>& prices, Visit visit,
-                         u64 at_least = 0) noexcept {
+constexpr Repairs repair(const Group<S>* groups, u32 count, const Ask& ask, const Prices<S>& prices,
+                         Visit visit, u64 at_least = 0) noexcept {
     const u64 now = reusable(groups, count, ask);
     Staircase<Visit> stairs{.found = {.now = now}, .visit = visit};
     const u64 above = at_least > now ? at_least - 1 : now;

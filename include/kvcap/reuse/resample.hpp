@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How do groups with pages of different sizes become groups with pages of one? By cutting every page into equal pieces of
-// the greatest common divisor: a piece is held when its page is, a snapshot lies at its page's last piece, and the grid of
-// boundaries is one more group. Nothing is stored: words are made when they are read.
+// How do groups with pages of different sizes become groups with pages of one? By cutting every page into
+// equal pieces of the greatest common divisor: a piece is held when its page is, a snapshot lies at its
+// page's last piece, and the grid of boundaries is one more group. Nothing is stored: words are made when
+// they are read.
 #pragma once
 
 #include <kvcap/reuse/rule.hpp>
@@ -18,7 +19,8 @@ constexpr u64 spread_by_two(u64 bits) noexcept {
     return (bits | bits << 1) & 0x5555555555555555;
 }
 
-/// pages: null stands for pages that are all held. factor: pieces of a page. ends: only a page's last piece counts.
+/// pages: null stands for pages that are all held. factor: pieces of a page. ends: only a page's last piece
+/// counts.
 template <PageSource S>
 struct Resampled {
     const S* pages = nullptr;
@@ -29,7 +31,8 @@ struct Resampled {
     constexpr u64 raw(u64 i) const noexcept {
         if ((factor & (factor - 1)) == 0 && factor <= 64) {
             const u64 page = 64 / factor * i;
-            u64 bits = (pages == nullptr ? ~u64{0} : word_of(*pages, page / 64) >> (page % 64)) & low_bits(64 / factor);
+            u64 bits = (pages == nullptr ? ~u64{0} : word_of(*pages, page / 64) >> (page % 64)) &
+                       low_bits(64 / factor);
             for (u64 by = 1; by < factor; by *= 2) {
                 bits = spread_by_two(bits);
             }

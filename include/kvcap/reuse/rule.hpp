@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What must a group of caches hold so that the first b tokens of a prompt can be skipped? A rule is read off the
-// retention of a form; a boundary is a b that lies on the grid. Everything is counted in tokens.
+// What must a group of caches hold so that the first b tokens of a prompt can be skipped? A rule is read off
+// the retention of a form; a boundary is a b that lies on the grid. Everything is counted in tokens.
 #pragma once
 
 #include <kvcap/form.hpp>
@@ -30,8 +30,8 @@ struct Rule {
     friend constexpr bool operator==(const Rule&, const Rule&) = default;
 };
 
-/// Two conventions for "a window of w". past: the next token is the w-th, so w - 1 earlier ones are needed (engines).
-/// full: the w tokens before the boundary are needed.
+/// Two conventions for "a window of w". past: the next token is the w-th, so w - 1 earlier ones are needed
+/// (engines). full: the w tokens before the boundary are needed.
 enum class WindowEdge : u8 { past, full };
 
 constexpr u64 reach_of(u64 window, WindowEdge edge) noexcept {
@@ -64,8 +64,8 @@ struct Group {
     S pages{};
 };
 
-/// Boundaries: the multiples of `unit`, and `tail` if given: the end of what was ever stored, where the last page may
-/// be short (and a last snapshot lies). Without a tail only whole units count.
+/// Boundaries: the multiples of `unit`, and `tail` if given: the end of what was ever stored, where the last
+/// page may be short (and a last snapshot lies). Without a tail only whole units count.
 struct Grid {
     u64 unit = 1;
     u64 tail = off_scale;
@@ -87,13 +87,16 @@ constexpr Ask ask_for(u64 prompt, u64 unit, u64 tail = off_scale) noexcept {
     return {.prompt = prompt, .limit = prompt == 0 ? 0 : prompt - 1, .grid = {.unit = unit, .tail = tail}};
 }
 
-/// The unit on which every group has whole pages: the least common multiple of the page sizes that cut the prompt.
+/// The unit on which every group has whole pages: the least common multiple of the page sizes that cut the
+/// prompt.
 template <PageSource S>
 constexpr u64 common_unit(const Group<S>* groups, u32 count) noexcept {
     u64 unit = 1;
     for (u32 g = 0; g < count; ++g) {
         const Needs needs = groups[g].rule.needs;
-        unit = needs == Needs::whole || needs == Needs::nothing ? unit : least_common_multiple(unit, groups[g].rule.page);
+        unit = needs == Needs::whole || needs == Needs::nothing
+                   ? unit
+                   : least_common_multiple(unit, groups[g].rule.page);
     }
     return unit;
 }
@@ -101,8 +104,8 @@ constexpr u64 common_unit(const Group<S>* groups, u32 count) noexcept {
 /// The most groups one question takes; equal groups are one (AND their words).
 inline constexpr u32 most_groups = 32;
 
-/// What is wrong with a question, if anything (a size of 0, more groups than most_groups, pages beyond 2^62 tokens);
-/// Error::layer is the group. Every answer has it as precondition.
+/// What is wrong with a question, if anything (a size of 0, more groups than most_groups, pages beyond 2^62
+/// tokens); Error::layer is the group. Every answer has it as precondition.
 template <PageSource S>
 constexpr Error fault(const Group<S>* groups, u32 count, const Ask& ask) noexcept {
     if (count > most_groups) {

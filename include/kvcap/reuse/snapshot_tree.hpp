@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which nodes of a prefix tree should have kept a state? What hindsight would have done, beside the policies: with a
-// price a snapshot, g(v, a) = min(r_v (d_v - a) + sum g(c, a), price + sum g(c, d_v)) over the nearest snapshot above at
-// depth a. Exact in as many cells as there are (node, ancestor) pairs.
+// Which nodes of a prefix tree should have kept a state? What hindsight would have done, beside the policies:
+// with a price a snapshot, g(v, a) = min(r_v (d_v - a) + sum g(c, a), price + sum g(c, d_v)) over the nearest
+// snapshot above at depth a. Exact in as many cells as there are (node, ancestor) pairs.
 #pragma once
 
 #include <kvcap/units.hpp>
@@ -34,8 +34,8 @@ struct TreeChoice {
     friend constexpr bool operator==(const TreeChoice&, const TreeChoice&) = default;
 };
 
-/// The optimum at `price` tokens a snapshot. level, cells: of tree_cells; first: count places; chosen: a flag for each
-/// node. pre: the price of all nodes and sum r_v d_v stay below 2^63
+/// The optimum at `price` tokens a snapshot. level, cells: of tree_cells; first: count places; chosen: a flag
+/// for each node. pre: the price of all nodes and sum r_v d_v stay below 2^63
 constexpr TreeChoice tree_snapshots(const TreeNode* nodes, u64 count, u64 price, const u32* level, u64* cells,
                                     u64* first, u8* chosen) noexcept {
     u64 end = 0;
@@ -47,7 +47,8 @@ constexpr TreeChoice tree_snapshots(const TreeNode* nodes, u64 count, u64 price,
         cells[i] = 0;
     }
     for (u64 v = count; v-- > 0;) {
-        // sum[i]: the children's cost with the nearest snapshot at v's i-th ancestor (0: the start, level: v itself)
+        // sum[i]: the children's cost with the nearest snapshot at v's i-th ancestor (0: the start, level: v
+        // itself)
         u64* sum = cells + first[v];
         const TreeNode& node = nodes[v];
         const u64 kept = price + sum[level[v]];

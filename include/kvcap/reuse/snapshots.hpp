@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Where along a prompt should k state snapshots lie? Reuse points x_i with weights f_i; each recomputes from the last
-// snapshot at or before it (the start is free): minimise sum f_i (x_i - snapshot). Snapshots belong on reuse points.
-// With F, X the sums of f and f x, a last snapshot at i costs D[i-1] - X_i + x_i F_i + X_j - x_i F_j at point j: a line in
-// F_j of slope -x_i, so a queue of lines answers a layer in O(n). Exact for all k in O(nk); one k by a price a snapshot,
-// since the cost is convex in k.
+// Where along a prompt should k state snapshots lie? Reuse points x_i with weights f_i; each recomputes from
+// the last snapshot at or before it (the start is free): minimise sum f_i (x_i - snapshot). Snapshots belong
+// on reuse points. With F, X the sums of f and f x, a last snapshot at i costs D[i-1] - X_i + x_i F_i + X_j -
+// x_i F_j at point j: a line in F_j of slope -x_i, so a queue of lines answers a layer in O(n). Exact for all
+// k in O(nk); one k by a price a snapshot, since the cost is convex in k.
 #pragma once
 
 #include <kvcap/result.hpp>
@@ -39,7 +39,8 @@ struct Merged {
     u64 lost = 0;  ///< tokens recomputed whatever the snapshots: sum f (x - floor(x))
 };
 
-/// Snapshots only on multiples of `step`: points move down to it and equal ones become one. Sorted points stay sorted.
+/// Snapshots only on multiples of `step`: points move down to it and equal ones become one. Sorted points
+/// stay sorted.
 constexpr Merged on_grid(ReusePoint* points, u64 count, u64 step) noexcept {
     Merged merged{};
     for (u64 i = 0; i < count; ++i) {
@@ -54,7 +55,8 @@ constexpr Merged on_grid(ReusePoint* points, u64 count, u64 step) noexcept {
     return merged;
 }
 
-/// Snapshots at every multiple of `step`: the baseline. recompute / weight is the expected recompute of one reuse.
+/// Snapshots at every multiple of `step`: the baseline. recompute / weight is the expected recompute of one
+/// reuse.
 struct Spacing {
     u64 snapshots = 0;
     u64 recompute = 0;
@@ -163,9 +165,10 @@ constexpr void snapshot_costs(const ReusePoint* points, u64 count, u64 most, u64
     }
 }
 
-/// The snapshots that reach cost[k], written from the last to the first into `at`; returns how many (at most k).
-/// choice: from snapshot_costs.
-constexpr u64 snapshot_places(const ReusePoint* points, u64 count, u64 k, const u32* choice, u64* at) noexcept {
+/// The snapshots that reach cost[k], written from the last to the first into `at`; returns how many (at most
+/// k). choice: from snapshot_costs.
+constexpr u64 snapshot_places(const ReusePoint* points, u64 count, u64 k, const u32* choice,
+                              u64* at) noexcept {
     u64 places = 0;
     for (u64 j = count; k > 0 && j > 0; --k) {
         const u32 last = choice[k * (count + 1) + j];
@@ -205,8 +208,10 @@ constexpr Priced price_snapshots(const ReusePoint* points, u64 count, u64 price,
     return {best[count], used[count]};
 }
 
-/// The least recompute with at most k snapshots, in O(n log total): the greatest over prices of best total - price x k.
-constexpr u64 snapshot_cost(const ReusePoint* points, u64 count, u64 k, const SnapshotScratch& scratch) noexcept {
+/// The least recompute with at most k snapshots, in O(n log total): the greatest over prices of best total -
+/// price x k.
+constexpr u64 snapshot_cost(const ReusePoint* points, u64 count, u64 k,
+                            const SnapshotScratch& scratch) noexcept {
     u64 high = 1;
     for (u64 j = 0; j < count; ++j) {
         high += points[j].weight * points[j].at;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which longer boundaries are worth their bytes? The staircase (nobody gains more tokens for fewer bytes), collected from
-// the longest down, and the sweep that prices every boundary where pages have one size: one addition a page and group.
+// Which longer boundaries are worth their bytes? The staircase (nobody gains more tokens for fewer bytes),
+// collected from the longest down, and the sweep that prices every boundary where pages have one size: one
+// addition a page and group.
 #pragma once
 
 #include <kvcap/reuse/tile.hpp>
@@ -13,8 +14,9 @@ struct RepairStep {
     friend constexpr bool operator==(const RepairStep&, const RepairStep&) = default;
 };
 
-/// now: the present answer. steps: of the staircase; 0 when nothing longer can be reached. cheapest: fewest bytes, the
-/// longest of equals: repairing it gives exactly that answer. best_rate: most tokens gained a byte, the longest of equals.
+/// now: the present answer. steps: of the staircase; 0 when nothing longer can be reached. cheapest: fewest
+/// bytes, the longest of equals: repairing it gives exactly that answer. best_rate: most tokens gained a
+/// byte, the longest of equals.
 struct Repairs {
     u64 now = 0;
     u64 steps = 0;
@@ -43,7 +45,8 @@ struct Staircase {
         found.cheapest = {tokens, bytes};
         if (found.steps++ == 0) {
             found.best_rate = found.longest = found.cheapest;
-        } else if (product_exceeds(tokens - found.now, found.best_rate.bytes, found.best_rate.tokens - found.now, bytes)) {
+        } else if (product_exceeds(tokens - found.now, found.best_rate.bytes,
+                                   found.best_rate.tokens - found.now, bytes)) {
             found.best_rate = found.cheapest;
         }
         visit(found.cheapest);
@@ -87,8 +90,8 @@ constexpr u64 count_missing(const S& pages, u64 first, u64 end) noexcept {
     return missing;
 }
 
-/// Prices every boundary in (above, at], in pages, from the right: a page leaves the price at the right end of what is
-/// needed and enters it at the left end of a window or chunk.
+/// Prices every boundary in (above, at], in pages, from the right: a page leaves the price at the right end
+/// of what is needed and enters it at the left end of a window or chunk.
 template <PageSource S>
 class PageSweep {
 public:
@@ -99,7 +102,8 @@ public:
             const S& pages = groups[g].pages;
             const u64 need = rule.need;
             need_[g] = need;
-            sinks_[g] = rule.needs == Needs::window ? pages_over(groups[g].rule.sinks, groups[g].rule.page) : 0;
+            sinks_[g] =
+                rule.needs == Needs::window ? pages_over(groups[g].rule.sinks, groups[g].rule.page) : 0;
             switch (rule.needs) {
                 case Needs::everything: price_ += bytes[g] * count_missing(pages, 0, at); break;
                 case Needs::whole: price_ += bytes[g] * count_missing(pages, 0, pages.count); break;
@@ -116,7 +120,8 @@ public:
         }
     }
 
-    /// Offers the boundaries base + 1 .. base + bits, from the right. pre: base is a multiple of 64, bits <= 64
+    /// Offers the boundaries base + 1 .. base + bits, from the right. pre: base is a multiple of 64, bits <=
+    /// 64
     template <class Visit>
     constexpr void block(u64 base, u64 bits, u64 above, u64 unit, Staircase<Visit>& stairs) noexcept {
         load(base);

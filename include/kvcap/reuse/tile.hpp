@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Acceptance of 512 boundaries at once, where every group has pages of one size: bit i of a tile is the boundary after
-// page i. Windows by doubling erosion of the held bits, of 64 pages or more by runs; chunks and snapshots directly.
+// Acceptance of 512 boundaries at once, where every group has pages of one size: bit i of a tile is the
+// boundary after page i. Windows by doubling erosion of the held bits, of 64 pages or more by runs; chunks
+// and snapshots directly.
 #pragma once
 
 #include <kvcap/reuse/floor.hpp>
@@ -45,9 +46,9 @@ constexpr u64 top(const Tile& tile) noexcept {
     return 64 * k + 64 - static_cast<u64>(std::countl_zero(tile.word[k]));
 }
 
-/// A rule in pages: need of a window, length of a chunk. Tiles are asked for from right to left, and what one found is
-/// kept for the next. Window: pages [run_from, tile) are held, the one before (if hole) is missing. Chunk: run_from is
-/// its start, run_to its first missing page.
+/// A rule in pages: need of a window, length of a chunk. Tiles are asked for from right to left, and what one
+/// found is kept for the next. Window: pages [run_from, tile) are held, the one before (if hole) is missing.
+/// Chunk: run_from is its start, run_to its first missing page.
 struct TileRule {
     Needs needs;
     bool hole;
@@ -71,8 +72,8 @@ constexpr Tile held_tile(const S& source, u64 word) noexcept {
     return tile;
 }
 
-/// Bit i stays when the `need` bits up to it are set. below: each word's lower neighbour, so that the words are
-/// independent of each other. pre: 1 <= need < 64
+/// Bit i stays when the `need` bits up to it are set. below: each word's lower neighbour, so that the words
+/// are independent of each other. pre: 1 <= need < 64
 constexpr Tile eroded(Tile tile, Tile below, u64 need) noexcept {
     for (u64 done = 1; done < need;) {
         const u64 by = smaller(done, need - done);
@@ -118,7 +119,8 @@ constexpr u64 first_clear(TileRule& rule, const S& source, u64 base) noexcept {
     return rule.hole && base - rule.run_from < rule.need ? rule.need - (base - rule.run_from) - 1 : 0;
 }
 
-/// Windows of a word or more: only the run at the word's start can be accepted, from where the last hole is out.
+/// Windows of a word or more: only the run at the word's start can be accepted, from where the last hole is
+/// out.
 template <PageSource S>
 constexpr void accept_wide(TileRule& rule, const S& source, u64 word, Tile& tile) noexcept {
     for (u64 k = tile_words; k-- > 0;) {
@@ -198,7 +200,9 @@ constexpr bool one_page_size(const Group<S>* groups, u32 count, const Grid& grid
 constexpr TileRule tile_rule(const Rule& rule) noexcept {
     const bool chunk = rule.needs == Needs::chunk;
     const bool window = rule.needs == Needs::window;
-    const u64 need = chunk ? pages_below(rule.reach, rule.page) : window ? pages_over(rule.reach, rule.page) : 0;
+    const u64 need = chunk    ? pages_below(rule.reach, rule.page)
+                     : window ? pages_over(rule.reach, rule.page)
+                              : 0;
     return {.needs = rule.needs, .hole = false, .need = need, .run_from = off_scale, .run_to = 0};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Golden kinds about reuse that lie in files of other formats: lookups seen in engines' own tests, TensorRT-LLM's
-// presence rule, and the group folds of a storage layer.
+// Golden kinds about reuse that lie in files of other formats: lookups seen in engines' own tests,
+// TensorRT-LLM's presence rule, and the group folds of a storage layer.
 #pragma once
 
 #include "strict_object.hpp"

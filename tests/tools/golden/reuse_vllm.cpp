@@ -115,7 +115,8 @@ void compare_refusal(const std::string& text, const Error& error, Report& report
     }
 }
 
-void compare_found(const StrictObject& expected, const vllm::Lookup& asked, const vllm::Lookedup& got, Report& report) {
+void compare_found(const StrictObject& expected, const vllm::Lookup& asked, const vllm::Lookedup& got,
+                   Report& report) {
     report.equal("hit_tokens", expected.at("hit_tokens"), got.tokens);
     report.equal("uncached_common_prefix_tokens", expected.at("uncached_common_prefix_tokens"), got.missed);
     Json blocks = Json::array();
@@ -129,7 +130,8 @@ void compare_found(const StrictObject& expected, const vllm::Lookup& asked, cons
             const Result<u64> tokens = vllm::found_alone(asked, g);
             alone.push_back(tokens ? Json(*tokens) : Json());
         }
-        report.equal("independent_hit_tokens_per_group", expected.at("independent_hit_tokens_per_group"), alone);
+        report.equal("independent_hit_tokens_per_group", expected.at("independent_hit_tokens_per_group"),
+                     alone);
     }
     expected.done("expected");
 }
@@ -153,7 +155,8 @@ void run_hit(const Json& json, Report& report) {
     if (blocks) {
         asked.scheduler_block = blocks->scheduler;
         asked.hash_block = blocks->hash;
-        report.equal("scheduler_block_size", one.get<Json>("scheduler_block_size", blocks->scheduler), blocks->scheduler);
+        report.equal("scheduler_block_size", one.get<Json>("scheduler_block_size", blocks->scheduler),
+                     blocks->scheduler);
         report.equal("hash_block_size", one.get<Json>("hash_block_size", blocks->hash), blocks->hash);
     }
     Json effective = Json::array();
@@ -161,7 +164,8 @@ void run_hit(const Json& json, Report& report) {
         effective.push_back(group.block);
     }
     report.equal("effective_block_sizes", one.get<Json>("effective_block_sizes", effective), effective);
-    const Result<vllm::Classes> classes = blocks ? vllm::classes_of(asked) : Result<vllm::Classes>{blocks.error()};
+    const Result<vllm::Classes> classes =
+        blocks ? vllm::classes_of(asked) : Result<vllm::Classes>{blocks.error()};
     if (classes) {
         report.equal("hit_alignment", one.get<Json>("hit_alignment", classes->alignment), classes->alignment);
     } else {
@@ -189,11 +193,15 @@ void run_mask(const Json& json, Report& report) {
     if (interval.is_string() && interval != "dense") {
         throw std::runtime_error("dense or a number, not " + interval.dump());
     }
-    const vllm::RetentionRule rule{.kind = kind_of(one.get<std::string>("kind")), .block = one.get<u64>("block_size"),
-                                   .window = one.get<u64>("window", 0), .drafts = one.get<bool>("use_eagle"),
-                                   .alignment = one.get<u64>("alignment_tokens"), .dense = interval.is_string(),
+    const vllm::RetentionRule rule{.kind = kind_of(one.get<std::string>("kind")),
+                                   .block = one.get<u64>("block_size"),
+                                   .window = one.get<u64>("window", 0),
+                                   .drafts = one.get<bool>("use_eagle"),
+                                   .alignment = one.get<u64>("alignment_tokens"),
+                                   .dense = interval.is_string(),
                                    .interval = interval.is_string() ? 0 : interval.get<u64>(),
-                                   .boundaries = boundaries.data(), .count = static_cast<u32>(boundaries.size())};
+                                   .boundaries = boundaries.data(),
+                                   .count = static_cast<u32>(boundaries.size())};
     std::string keep;
     const u64 first = one.get<u64>("first_block");
     const u64 end = one.get<u64>("end_block");
@@ -229,7 +237,8 @@ void vllm_lookup(const Json& json, Report& report) {
                                  .hash_block = one.get<u64>("hash_block_size"),
                                  .speculative = one.get<bool>("use_eagle", false)};
         for (const LookupGroup& group : held.groups) {
-            report.equal("num_hashes", one.get<u64>("num_hashes") * asked.hash_block / group.block, group.held.count);
+            report.equal("num_hashes", one.get<u64>("num_hashes") * asked.hash_block / group.block,
+                         group.held.count);
         }
         const Result<vllm::Lookedup> got = vllm::look_up(asked);
         const StrictObject expected{one.at("expected")};
@@ -249,8 +258,10 @@ void vllm_single_lookup(const Json& json, Report& report) {
     const StrictObject one{json};
     report.begin("single lookup " + one.get<std::string>("test"));
     try {
-        const Held held = held_of(Json::array({one.at("group")}), Json::array({one.at("present")}), Json(), 1);
-        const vllm::ClassBits bits{.groups = held.groups.data(), .members = 1, .count = held.groups[0].held.count};
+        const Held held =
+            held_of(Json::array({one.at("group")}), Json::array({one.at("present")}), Json(), 1);
+        const vllm::ClassBits bits{
+            .groups = held.groups.data(), .members = 1, .count = held.groups[0].held.count};
         report.equal("hash_block_size", one.at("hash_block_size"), held.groups[0].block);
         const Result<Found> got = vllm::find(bits, {.most = one.get<u64>("max_tokens"),
                                                     .alignment = one.get<u64>("alignment_tokens"),
@@ -266,7 +277,8 @@ void vllm_single_lookup(const Json& json, Report& report) {
     report.end();
 }
 
-const Format vllm_prefix_hit{"vllm prefix_hit", [](const File& file) { return has_schema(file, "prefix_hit/1"); },
+const Format vllm_prefix_hit{"vllm prefix_hit",
+                             [](const File& file) { return has_schema(file, "prefix_hit/1"); },
                              [](const File& file) { run_cases(file, run_hit); }};
 const Format vllm_retention_mask{"vllm retention_mask",
                                  [](const File& file) { return has_schema(file, "retention_mask/1"); },

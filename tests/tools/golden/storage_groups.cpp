@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A storage layer's group rule: a chunk counts when every rank's shard is there, length L is servable by a group of
-// window w (<= 0: full, 1: a state) when its last min(w, L) chunks are, and the hit is the longest that all serve.
+// A storage layer's group rule: a chunk counts when every rank's shard is there, length L is servable by a
+// group of window w (<= 0: full, 1: a state) when its last min(w, L) chunks are, and the hit is the longest
+// that all serve.
 #include "reuse.hpp"
 
 #include <algorithm>
@@ -43,7 +44,8 @@ Shards shards_of(const StrictObject& inputs, std::size_t group, u64 chunks, u64 
             put(shards.words.at(cell.at(1).get<u64>()), cell.at(0).get<u64>(), chunks, true);
         }
     } else {
-        const Json& list = inputs.at(absent ? "absent_chunks_per_group" : "present_chunks_per_group").at(group);
+        const Json& list =
+            inputs.at(absent ? "absent_chunks_per_group" : "present_chunks_per_group").at(group);
         for (const u64 chunk : list.get<std::vector<u64>>()) {
             for (std::vector<u64>& words : shards.words) {
                 put(words, chunk, chunks, !absent);
