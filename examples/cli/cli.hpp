@@ -85,10 +85,11 @@ struct ModelOptions {
     std::string model;
     std::string kv_cache_dtype = "auto";
     std::string state_dtype = "auto";
+    std::string conv_dtype = "auto";
     std::string index_dtype = "auto";
 
     void add_to(CLI::App& verb);
-    /// --kv-cache-dtype --state-dtype --index-dtype
+    /// --kv-cache-dtype --state-dtype --conv-dtype --index-dtype
     void add_formats_to(CLI::App& verb);
 };
 

@@ -195,7 +195,8 @@ void print_screen(const Finding& found, report::Unit unit, Session& session) {
         out += capacity_words(found);
     }
     for (const std::string& line : found.answer.log) {
-        out += "  the engine will log: " + line + '\n';
+        out += fmt::format("  the engine {} log: {}\n",
+                           found.on.memory.non_kv_known || found.on.memory.by_budget ? "will" : "would then", line);
     }
     for (const Change& change : found.changes) {
         out += fmt::format("{}{}\n", &change == found.changes.data() ? "It fits with one of:\n  " : "  ",

@@ -83,6 +83,7 @@ void ModelOptions::add_formats_to(CLI::App& verb) {
     };
     option("--kv-cache-dtype", kv_cache_dtype, "auto, bf16, fp8, fp8_ds_mla, nvfp4 ...");
     option("--state-dtype", state_dtype, "Recurrent states: auto, f32, bf16 ...");
+    option("--conv-dtype", conv_dtype, "Convolution states alone, if they differ");
     option("--index-dtype", index_dtype, "Index keys: auto, bf16, fp8 ...");
 }
 
@@ -94,7 +95,8 @@ Model load(const ModelOptions& options) {
     }
     const Diagnosed<ModelSpec> stored = kvcap::stored_as(
         read->spec,
-        {.kv = options.kv_cache_dtype, .state = options.state_dtype, .index = options.index_dtype});
+        {.kv = options.kv_cache_dtype, .state = options.state_dtype, .index = options.index_dtype,
+         .conv = options.conv_dtype});
     if (!stored) {
         stop(Exit::usage, stored.error->text());
     }
@@ -107,6 +109,7 @@ Model load(const ModelOptions& options) {
         }
     };
     given("--state-dtype", options.state_dtype);
+    given("--conv-dtype", options.conv_dtype);
     given("--index-dtype", options.index_dtype);
     if (model.dtype == "auto") {
         model.dtype = kv_format_of(model.spec);

@@ -106,7 +106,12 @@ std::string why_best(const Search& search, const SearchResult& found, Goal goal)
     }
     const Ranked& a = found.ranked[0];
     const auto other = std::find_if(found.ranked.begin() + 1, found.ranked.end(), [&](const Ranked& each) {
-        return each.candidate.format == a.candidate.format && !(each.outcome == a.outcome);
+        const bool other_split = !(each.candidate.sharding == a.candidate.sharding) ||
+                                 each.candidate.attention_dp != a.candidate.attention_dp;
+        const bool differs = goal == Goal::context      ? each.outcome.context != a.outcome.context
+                             : goal == Goal::least_read ? each.outcome.read_per_token != a.outcome.read_per_token
+                                                        : each.outcome.sequences != a.outcome.sequences;
+        return each.candidate.format == a.candidate.format && other_split && differs;
     });
     if (other == found.ranked.end()) {
         return {};
@@ -119,11 +124,13 @@ std::string why_best(const Search& search, const SearchResult& found, Goal goal)
                          : a.candidate.sharding.tp != other->candidate.sharding.tp
                              ? "heads divide over its ranks and leave more room beside the weights"
                              : "its replicas hold fewer copies";
-    const u64 best = goal == Goal::context ? a.outcome.context : a.outcome.sequences;
-    const u64 next = goal == Goal::context ? other->outcome.context : other->outcome.sequences;
+    const auto value = [goal](const Outcome& o) {
+        return goal == Goal::context ? o.context : goal == Goal::least_read ? o.read_per_token : o.sequences;
+    };
+    const char* unit = goal == Goal::context ? "tokens" : goal == Goal::least_read ? "bytes read a token" : "requests";
     return fmt::format("{} before {}: {} against {} {}; {}", split_words(search, a.candidate),
-                       split_words(search, other->candidate), report::grouped(best), report::grouped(next),
-                       goal == Goal::context ? "tokens" : "requests", reason);
+                       split_words(search, other->candidate), report::grouped(value(a.outcome)),
+                       report::grouped(value(other->outcome)), unit, reason);
 }
 
 std::string launch_line(const Search& search, const Candidate& c, const std::string& engine, const std::string& model) {
@@ -175,8 +182,10 @@ std::string screen_of(const Search& search, const SearchResult& found, const Pla
     for (const Dropped& each : found.dropped) {
         Error plain = each.why;
         plain.layer = no_layer;
-        const bool numbers = plain.code != Errc::does_not_fit && plain.code != Errc::no_memory;
-        ++reasons[numbers ? report::text_of(plain) : std::string{"not enough memory beside the weights"}];
+        const bool memory = plain.code == Errc::does_not_fit || plain.code == Errc::no_memory;
+        ++reasons[memory                              ? "not enough memory beside the weights"
+                  : plain.code == Errc::not_divisible ? "context-parallel ranks that do not divide TP"
+                                                      : report::text_of(plain)];
     }
     for (const auto& [reason, count] : reasons) {
         out += paragraph(fmt::format("  {} x {}", count, reason)) + '\n';
@@ -229,7 +238,9 @@ void run(const PlanOptions& options, Session& session) {
     const SearchResult found = kvcap::search(search.space, goal, [&](const Candidate& c) { return outcome_of(search, c); });
     session.exit = found.ranked.empty() ? Exit::does_not_fit : Exit::ok;
     if (!options.emit.empty() && !found.ranked.empty()) {
-        return session.print(launch_line(search, found.ranked[0].candidate, options.emit, options.on.model.model));
+        const std::string& name = search.on.formats[0].model.read.name;
+        return session.print(launch_line(search, found.ranked[0].candidate, options.emit,
+                                         name.empty() ? options.on.model.model : name));
     }
     if (options.output.json) {
         return session.print(json_of(search, found));

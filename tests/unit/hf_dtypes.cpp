@@ -61,6 +61,10 @@ TEST_CASE("states have their own flag, KDA and compressors stay in fp32", "[hf]"
     const char* mamba = R"({"model_type": "mamba"})";
     CHECK(bytes(stored(mamba, {.kv = "fp8"}), 0) == bytes(model_of(mamba), 0));
     CHECK(bytes(stored(mamba, {.state = "f32"}), 0) == 2 * bytes(model_of(mamba), 0));
+    // The convolution alone: inner x 3 inputs a layer go from 2 to 4 bytes; and back beside fp32 states.
+    CHECK(bytes(stored(mamba, {.state = "f32", .conv = "bf16"}), 0) +
+              bytes(stored(mamba, {.conv = "f32"}), 0) == 3 * bytes(model_of(mamba), 0));
+    CHECK(stored_as(model_of(mamba), {.conv = "q8_0"}).error->where == "--conv-dtype");
     const char* kda = R"({"model_type": "kimi_linear", "num_hidden_layers": 2})";
     const ModelSpec wide = stored(kda, {.state = "f32"});
     CHECK(bytes(wide, 0) == bytes(model_of(kda), 0) + u64{3} * 32 * 128 * 3 * 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What do `--kv-cache-dtype`, `--state-dtype` and `--index-dtype` mean? Names of vLLM, SGLang, llama.cpp and
+// What do `--kv-cache-dtype`, `--state-dtype`, `--conv-dtype` and `--index-dtype` mean? Names of vLLM, SGLang, llama.cpp and
 // plain types, each a storage scheme applied to every cache it concerns. `auto` keeps what the model's reader
 // chose: it never copies how the weights are quantised.
 #pragma once
@@ -16,6 +16,7 @@ struct StoredFormats {
     std::string kv = "auto";
     std::string state = "auto";
     std::string index = "auto";
+    std::string conv = "auto";  ///< convolution states; auto: as `state` says
 };
 
 namespace io {
@@ -154,6 +155,12 @@ inline void store_states(LayerForm& form, ElementFormat format, bool& kept) noex
     }
 }
 
+inline void store_conv(LayerForm& form, ElementFormat format) noexcept {
+    for (Stream& stream : form.streams) {
+        stream.format = stream.role == Role::conv ? format : stream.format;
+    }
+}
+
 inline void store_index(LayerForm& form, ElementFormat format) noexcept {
     for (Stream& stream : form.streams) {
         if (stream.role == Role::index) {
@@ -206,16 +213,20 @@ Result<ModelSpec> rebuilt(const ModelSpec& model, const KvScheme* kv, Rule rule)
 
 }  // namespace io
 
-/// The model with its caches stored as the three names say.
+/// The model with its caches stored as the names say.
 inline Diagnosed<ModelSpec> stored_as(const ModelSpec& model, const StoredFormats& names) {
     const io::KvScheme* kv = io::find_named(io::kv_schemes, names.kv);
     const io::NamedFormat* state = io::find_named(io::state_formats, names.state);
+    const io::NamedFormat* conv = io::find_named(io::state_formats, names.conv);
     const io::NamedFormat* index = io::find_named(io::index_formats, names.index);
     if (kv == nullptr && names.kv != "auto") {
         return io::unknown_name("--kv-cache-dtype", names.kv, io::kv_schemes);
     }
     if (state == nullptr && names.state != "auto") {
         return io::unknown_name("--state-dtype", names.state, io::state_formats);
+    }
+    if (conv == nullptr && names.conv != "auto") {
+        return io::unknown_name("--conv-dtype", names.conv, io::state_formats);
     }
     if (index == nullptr && names.index != "auto") {
         return io::unknown_name("--index-dtype", names.index, io::index_formats);
@@ -225,6 +236,9 @@ inline Diagnosed<ModelSpec> stored_as(const ModelSpec& model, const StoredFormat
         form = kv == nullptr ? form : kv->store(form);
         if (state != nullptr) {
             io::store_states(form, state->format, kda);
+        }
+        if (conv != nullptr) {
+            io::store_conv(form, conv->format);
         }
         if (index != nullptr) {
             io::store_index(form, index->format);
