@@ -66,7 +66,7 @@ RankWeights Deployment::weights(const Setting& setting, u32 stage) const {
 std::vector<Bytes> Deployment::available(const Setting& setting, Bytes non_kv) const {
     std::vector<Bytes> bytes;
     for (u32 stage = 0; stage < setting.sharding.pp; ++stage) {
-        bytes.push_back(memory.for_cache(weights(setting, stage).bytes, non_kv) + setting.extra_memory);
+        bytes.push_back(memory.for_cache(weights(setting, stage).bytes, non_kv, setting.extra_memory));
     }
     return bytes;
 }
@@ -208,24 +208,40 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     if (!on.memory.by_budget && !on.memory.weights_given && model.model != "-") {
         on.weights_known = find_weights(model.model, notes);
     }
-    on.dp = sharding.dp;
+    on.dp = whole_replicas();
     const std::vector<u64> points = lengths.points(asked.read);
     if (points.size() != 1) {
         stop(Exit::usage, "--tokens: one length is wanted here; several lengths are --lengths 8k:70,32k:30");
     }
     on.mix = mix_of(distribution, points[0], lengths, asked.read);
     on.max_len = max_model_len.empty() ? 0 : count_of(max_model_len, "--engine-max-len");
-    const u64 needed = u64{sharding.tp} * sharding.pp * sharding.cp * sharding.dp;
+    const u64 ranks = dp_names_attention() ? sharding.dp : u64{sharding.tp} * sharding.dp;
+    const u64 needed = ranks * sharding.pp * sharding.cp;
+    const u64 allowed = asked.read.max_context;
+    for (const Lengths& each : on.mix.each) {
+        if (allowed != 0 && (each.prompt + each.decoded).value > allowed) {
+            notes.push_back({Origin::assumed, "--tokens",
+                             fmt::format("{} are more than the {} tokens of context that the model states; engines refuse it",
+                                         report::grouped((each.prompt + each.decoded).value), report::grouped(allowed))});
+            break;
+        }
+    }
     if (memory.gpus != 0 && needed > memory.gpus) {
         stop(Exit::usage, fmt::format("the split needs {} GPUs and --gpus says {}", needed, memory.gpus));
     }
     return on;
 }
 
+bool DeploymentOptions::dp_names_attention() const {
+    return sharding.dp_attention && sharding.dp > 1 && (sharding.tp == 1 || sharding.tp == sharding.dp);
+}
+
+u32 DeploymentOptions::whole_replicas() const { return dp_names_attention() ? 1 : sharding.dp; }
+
 Setting DeploymentOptions::setting(const Deployment& on) const {
     Setting setting{.tokens = on.mix.each[0].prompt + on.mix.each[0].decoded, .sequences = lengths.sequences()};
     setting.sharding = sharding.sharding();
-    setting.sharding.tp = sharding.tp;
+    setting.sharding.tp = dp_names_attention() ? sharding.dp : sharding.tp;
     setting.attention_dp = sharding.dp_attention;
     return setting;
 }

@@ -72,6 +72,11 @@ struct DeploymentOptions {
     void add_to(CLI::App& verb);
     Deployment deployment(std::vector<Note>& notes) const;
     Setting setting(const Deployment& on) const;
+
+private:
+    /// vLLM and SGLang write attention data parallelism as --dp N (with TP 1, or with TP N): the same N ranks.
+    bool dp_names_attention() const;
+    u32 whole_replicas() const;
 };
 
 }  // namespace kvcap::cli

@@ -77,7 +77,7 @@ std::string words(const Change& change, const Deployment& on) {
         case ChangeKind::more_tp: return fmt::format("--tp {}", to.sharding.tp);
         case ChangeKind::more_pp: return fmt::format("--pp {}", to.sharding.pp);
         case ChangeKind::more_memory:
-            return fmt::format("{} more a GPU for the cache", report::amount_and_exact(to.extra_memory));
+            return fmt::format("{} more a GPU for the engine", report::amount_and_exact(to.extra_memory));
     }
     return {};
 }
@@ -105,16 +105,24 @@ std::string weights_words(const Finding& found) {
     return fmt::format("weights {} a rank: {}", report::amount(found.weights.bytes), found.weights.how);
 }
 
+/// The memory that every rank lacks, weights and all; empty when no amount helps.
+std::string lacking_words(const Finding& found) {
+    for (const Change& change : found.changes) {
+        if (change.kind == ChangeKind::more_memory) {
+            return report::amount(change.setting.extra_memory);
+        }
+    }
+    return {};
+}
+
 /// The verdict's sentence.
 std::string verdict_words(const Finding& found) {
     const bool budget = found.on.memory.by_budget;
-    if (!found.answer.runs() && !found.room) {
-        return "DOES NOT START: " + found.answer.refusal;
-    }
     if (!found.room) {
-        const Bytes lacking = found.answer.verdict.lacking_bytes;
-        return fmt::format("DOES NOT FIT: {} are missing on a rank{}", report::amount_and_exact(lacking),
-                           found.on.memory.non_kv_known || budget ? "" : ", before anything but the cache");
+        const std::string with = budget ? "" : fmt::format("   [{}]", weights_words(found));
+        const std::string lacking = lacking_words(found);
+        const std::string why = found.answer.runs() ? "DOES NOT FIT" : "DOES NOT START: " + found.answer.refusal;
+        return why + (lacking.empty() ? "" : "; " + lacking + " more a GPU would do") + with;
     }
     if (budget) {
         return fmt::format("FITS with {} to spare on each rank", report::amount_and_exact(*found.room));
@@ -143,7 +151,10 @@ std::string capacity_words(const Finding& found) {
     out += fmt::format("  {}{} {} at once\n", upto, report::counted(found.most_sequences, "request", "requests"), of);
     if (found.longest != 0) {
         out += fmt::format("  {}{} tokens{} for {}\n", upto, report::grouped(found.longest),
-                           found.longest == found.longest_limit ? " (as long as the model allows)" : "",
+                           found.longest == context_limit(found.on.formats[0].model) &&
+                                   found.on.formats[0].model.read.max_context != 0
+                               ? " (as long as the model allows)"
+                               : "",
                            report::counted(found.asked.sequences, "request", "requests"));
     }
     return out;

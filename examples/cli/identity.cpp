@@ -6,6 +6,7 @@
 #include <iterator>
 #include <kvcap/io/identity_json.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 // The low-level calls link a few kilobytes where the envelope ones link every provider.
 #define OPENSSL_SUPPRESS_DEPRECATED
@@ -36,13 +37,22 @@ std::string sha256(std::string_view bytes) {
     return digest;
 }
 
+/// An identity as this verb prints it with --json holds the facts inside; both forms are read.
+std::string facts_in(const std::string& text) {
+    const nlohmann::json read = nlohmann::json::parse(text, nullptr, false);
+    if (read.is_object() && read.value("schema", nlohmann::json{}) == "kvcap.identity.answer/1" && read.contains("facts")) {
+        return read.at("facts").dump();
+    }
+    return text;
+}
+
 OwnedIdentity read_file(const std::string& path) {
     std::ifstream in{path, std::ios::binary};
     if (!in) {
         stop(Exit::bad_input, path + ": no such file, or not readable; wanted an identity as JSON");
     }
     const std::string text{std::istreambuf_iterator<char>{in}, {}};
-    Diagnosed<OwnedIdentity> read = read_identity(text);
+    Diagnosed<OwnedIdentity> read = read_identity(facts_in(text));
     if (!read) {
         Problem problem = *read.error;
         problem.where = path + (problem.where.empty() ? "" : ": " + problem.where);
@@ -55,7 +65,7 @@ bool is_json_file(const std::string& text) {
     return text.size() > 5 && text.substr(text.size() - 5) == ".json" && std::ifstream{text}.good() &&
            read_identity([&] {
                std::ifstream in{text, std::ios::binary};
-               return std::string{std::istreambuf_iterator<char>{in}, {}};
+               return facts_in(std::string{std::istreambuf_iterator<char>{in}, {}});
            }()).value.has_value();
 }
 

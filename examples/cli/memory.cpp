@@ -108,15 +108,15 @@ void MemoryOptions::add_to(CLI::App& verb) {
     verb.add_option("--weights-bytes", weights, "Weights of one rank, instead of those known or derived")->group("Memory");
 }
 
-Bytes Memory::for_cache(Bytes rank_weights, Bytes non_kv_bytes) const {
+Bytes Memory::for_cache(Bytes rank_weights, Bytes non_kv_bytes, Bytes extra) const {
     if (by_budget) {
-        return minus(budget, non_kv_bytes).value_or({});
+        return minus(budget + extra, non_kv_bytes).value_or({});
     }
     const Bytes used = rank_weights + non_kv_bytes;
     if (!of_free) {
-        return minus(share, used).value_or({});
+        return minus(share + extra, used).value_or({});
     }
-    const Bytes free = minus(total, used).value_or({});
+    const Bytes free = minus(total + extra, used).value_or({});
     return {static_cast<u64>(static_cast<double>(free.value) * util)};
 }
 

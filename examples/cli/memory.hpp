@@ -77,8 +77,9 @@ struct Memory {
     Bytes weights{};
     std::string described;        ///< "H200 SXM 141GB, 143,771 MiB as its driver shows it"
 
-    /// Bytes for the cache on a rank with these weights when everything else takes `non_kv`; 0 when nothing is left.
-    Bytes for_cache(Bytes rank_weights, Bytes non_kv_bytes) const;
+    /// Bytes for the cache on a rank with these weights when everything else takes `non_kv` and each rank had `extra` more
+    /// memory for the engine; 0 when nothing is left.
+    Bytes for_cache(Bytes rank_weights, Bytes non_kv_bytes, Bytes extra = {}) const;
 };
 
 /// Stops when neither memory nor a budget is said.

@@ -67,12 +67,14 @@ Result<Outcome> outcome_of(const Search& search, const Candidate& candidate) {
     const u64 engines = u64{candidate.dp} * (candidate.attention_dp ? candidate.sharding.tp : 1);
     Outcome outcome{};
     const Lengths like = on.mix.each[0];
+    const u64 stated = on.formats[0].model.read.max_context;
+    const u64 limit = stated != 0 ? larger(stated, setting.tokens.value) : u64{1} << 24;
     if (answer.plan.pools.empty()) {
         outcome.sequences = on.most_sequences(setting, on.known_non_kv(setting));
-        outcome.context = on.longest(setting, on.known_non_kv(setting), u64{1} << 24);
+        outcome.context = on.longest(setting, on.known_non_kv(setting), limit);
     } else {
         outcome.sequences = saturating_product(most_sequences(answer.plan, like), engines);
-        outcome.context = longest(answer.plan, on.sequences_of_one(setting), {u64{1} << 24}, {.encoder = like.encoder}).value;
+        outcome.context = longest(answer.plan, on.sequences_of_one(setting), {limit}, {.encoder = like.encoder}).value;
     }
     if (outcome.sequences < setting.sequences) {
         return Error{.code = Errc::does_not_fit, .got = answer.verdict.usable, .want = answer.verdict.needed};
@@ -183,7 +185,7 @@ std::string screen_of(const Search& search, const SearchResult& found, const Pla
         Error plain = each.why;
         plain.layer = no_layer;
         const bool memory = plain.code == Errc::does_not_fit || plain.code == Errc::no_memory;
-        ++reasons[memory                              ? "not enough memory beside the weights"
+        ++reasons[memory                              ? "not enough memory for the load beside the weights"
                   : plain.code == Errc::not_divisible ? "context-parallel ranks that do not divide TP"
                                                       : report::text_of(plain)];
     }
@@ -220,6 +222,10 @@ Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
         ModelOptions model = options.on.model;
         model.kv_cache_dtype = dtype;
         search.on.formats.push_back({dtype, load(model)});
+    }
+    if (!search.on.memory.non_kv_known && !search.on.memory.by_budget) {
+        notes.push_back({Origin::assumed, "--non-kv-bytes",
+                         "0: nothing but weights and cache, so counts are upper bounds; give it, or --overhead"});
     }
     search.asked = options.on.setting(search.on);
     search.space = {.devices = options.on.memory.gpus, .formats = static_cast<u32>(search.on.formats.size()),

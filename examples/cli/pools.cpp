@@ -143,7 +143,7 @@ void add_pools(CLI::App& app, Session& session) {
     options->output.add_to(*verb, false);
     verb->footer("Examples:\n"
                  "  kvcap pools gemma-3-27b --kv-budget 20GiB --tokens 32k --engine vllm@0.28.0\n"
-                 "  kvcap pools qwen3-next-80b-a3b --gpu h100 --tp 2 --non-kv-bytes 4GiB --tokens 128k\n"
+                 "  kvcap pools qwen3-next-80b-a3b --gpu h200 --tp 2 --non-kv-bytes 4GiB --tokens 128k\n"
                  "  kvcap pools llama-3.1-8b --kv-budget 40GiB --engine all");
     verb->callback([options, &session] { run(*options, session); });
 }

@@ -21,6 +21,60 @@ Weights of_gguf(const std::filesystem::path& path) {
     return spread(shape, WeightSource::gguf, read->weights.bytes, {});
 }
 
+/// How many bytes an element of a quantised linear layer takes, by the config's own words: 1 for 8-bit methods, 0 when the
+/// words do not tell; `method` is set when the weights are quantised at all.
+u32 quantised_bytes(const std::string& config, std::string& method) {
+    const Diagnosed<JsonDocument> document = load_json(config);
+    if (!document) {
+        return 0;
+    }
+    const JsonValue root = root_of(*document);
+    for (const JsonValue outer : {root, root["text_config"], root["llm_config"], root["language_config"]}) {
+        const JsonValue words = outer["quantization_config"];
+        if (words["quant_method"].is_text()) {
+            method = std::string{words["quant_method"].text()};
+        }
+        if (words["quant_algo"].is_text()) {
+            method += " " + std::string{words["quant_algo"].text()};
+        }
+    }
+    const bool eight = method.find("fp8") != std::string::npos || method.find("FP8") != std::string::npos;
+    const bool four = method.find("FP4") != std::string::npos || method.find("fp4") != std::string::npos;
+    return eight && !four ? 1 : 0;
+}
+
+/// Parameters derived from a config count as 16-bit; its quantisation says otherwise. Embeddings, heads and norms stay.
+Diagnosed<Weights> requantised(Diagnosed<Weights> derived, const std::string& config) {
+    if (!derived || derived->source != WeightSource::derived) {
+        return derived;
+    }
+    std::string method;
+    const u32 bytes = quantised_bytes(config, method);
+    if (method.empty()) {
+        return derived;
+    }
+    if (bytes == 0) {
+        Diagnosed<Weights> unknown{Weights{}};
+        unknown.notes.push_back({Origin::assumed, "weights",
+                                 "unknown: quantised (" + method + "), and no card or file says how large they are; give "
+                                 "--weights-bytes"});
+        return unknown;
+    }
+    Weights smaller = *derived;
+    smaller.groups.clear();
+    smaller.bytes = smaller.parameters = 0;
+    for (WeightGroup group : derived->groups) {
+        const bool linear = group.part == WeightPart::keys || group.part == WeightPart::attention ||
+                            group.part == WeightPart::dense || group.part == WeightPart::experts;
+        group.bytes = linear ? group.parameters * bytes : group.bytes;
+        smaller.add(group);
+    }
+    Diagnosed<Weights> all{smaller};
+    all.notes = derived.notes;
+    all.notes.push_back({Origin::assumed, "weights", "quantised (" + method + "): one byte a parameter of the linear layers"});
+    return all;
+}
+
 }  // namespace
 
 Weights find_weights(const std::string& argument, std::vector<Note>& notes) {
@@ -35,10 +89,10 @@ Weights find_weights(const std::string& argument, std::vector<Note>& notes) {
             return of_gguf(file);
         }
         if (const Diagnosed<std::string> text = read_text_file(file); text) {
-            found = weights_of(*text, file.parent_path());
+            found = requantised(weights_of(*text, file.parent_path()), *text);
         }
     } else if (const Card* card = find_card(argument)) {
-        found = weights_of(card->text);
+        found = requantised(weights_of(card->text), std::string{card->text});
     }
     if (!found) {
         return {};
