@@ -210,7 +210,11 @@ std::string screen_of(const Finding& found, const Model& model, report::Unit uni
     out +=
         fmt::format("caches in all: {}\n\n{}", report::amount_and_exact({total}), device_table(found, unit));
     if (found.sized && found.layered()) {
-        out += fmt::format("\n{}\n", session.bold(found.fits() ? "FITS" : "DOES NOT FIT"));
+        const char* verdict = !found.fits() ? "DOES NOT FIT" : found.model.from_file ? "FITS" : "FITS without its weights";
+        out += fmt::format("\n{}\n", session.bold(verdict));
+        out += found.model.from_file
+                   ? ""
+                   : "  weights are unknown (give the GGUF file): these are caches and compute alone\n";
         out += found.largest_context == 0
                    ? fmt::format("  at -ngl {} no context fits\n", found.devices.gpu_layers)
                    : fmt::format("  largest -c at -ngl {}: {}\n", found.devices.gpu_layers,
@@ -237,6 +241,7 @@ std::string json_of(const Finding& found, const Model& model) {
     }
     json.end();
     if (found.sized && found.layered()) {
+        json.field("weights_known", found.model.from_file);
         json.field("fits", found.fits()).field("largest_ctx", u64{found.largest_context});
         json.field("largest_ngl", u64{found.most_offloaded});
     }
