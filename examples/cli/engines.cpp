@@ -105,7 +105,8 @@ EngineFlags EngineOptions::flags() const {
         }
     }
     const EngineFace& chosen = face();
-    for (const auto& [name, value] : given) {
+    for (const auto& each : given) {
+        const std::string& name = each.first;
         const bool known = std::any_of(chosen.flags.begin(), chosen.flags.end(),
                                        [&](std::string_view text) { return flag_of(text).name == name; });
         if (!known) {
