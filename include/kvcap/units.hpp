@@ -87,11 +87,11 @@ constexpr Bytes operator*(Slots slots, BytesPerSlot each) noexcept {
 
 inline namespace literals {
 
-consteval Bytes operator""_B(unsigned long long n) { return {n}; }
-consteval Bytes operator""_KiB(unsigned long long n) { return {n << 10}; }
-consteval Bytes operator""_MiB(unsigned long long n) { return {n << 20}; }
-consteval Bytes operator""_GiB(unsigned long long n) { return {n << 30}; }
-consteval Tokens operator""_tok(unsigned long long n) { return {n}; }
+constexpr Bytes operator""_B(unsigned long long n) noexcept { return {n}; }
+constexpr Bytes operator""_KiB(unsigned long long n) noexcept { return {n << 10}; }
+constexpr Bytes operator""_MiB(unsigned long long n) noexcept { return {n << 20}; }
+constexpr Bytes operator""_GiB(unsigned long long n) noexcept { return {n << 30}; }
+constexpr Tokens operator""_tok(unsigned long long n) noexcept { return {n}; }
 
 }  // namespace literals
 }  // namespace kvcap::inline v1
