@@ -178,7 +178,9 @@ TEST_CASE("recorded vLLM cases of named models follow from their cards") {
             cases[one.at("id")] = one;
         }
     }
-    for (const auto& [id, name] : named) {
+    for (const auto& row : named) {
+        const auto& id = row.first;
+        const auto& name = row.second;
         INFO(id << " from " << name);
         const auto card =
             std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.first == name; });
