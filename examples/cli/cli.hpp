@@ -41,6 +41,14 @@ T value_of(const Result<T>& result, std::string_view about = {}) {
     return *result;
 }
 
+/// The amount, unless it left 64 bits: then an error.
+inline Bytes on_scale(Bytes bytes) {
+    if (bytes.value == off_scale) {
+        stop(Error{.code = Errc::overflow});
+    }
+    return bytes;
+}
+
 template <class T>
 T value_of(Diagnosed<T> read) {
     if (!read) {
@@ -141,6 +149,9 @@ Model load(const ModelOptions& options);
 
 /// "32k" = 32,768 (k = K = 1,024; m = M = 1,048,576). `flag` is named when the text is no number.
 u64 count_of(std::string_view text, std::string_view flag);
+/// The text with control characters written as \xNN (line feeds stay): what came from a file or an argument never steers
+/// a terminal.
+std::string printable(std::string_view text);
 /// "a,b" in its parts; an empty text is one empty part.
 std::vector<std::string> parts_of(std::string_view text);
 /// "8k,32k"

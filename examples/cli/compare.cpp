@@ -45,12 +45,18 @@ Side side_of(const std::string& text, const CompareOptions& options) {
         }
     }
     side.model = load(wanted);
-    side.tokens = options.lengths.points(side.model.read).front();
+    const std::vector<u64> points = options.lengths.points(side.model.read);
+    if (points.size() != 1) {
+        stop(Exit::usage, "--tokens: one length is wanted here; several are what kvcap sweep is for");
+    }
+    side.tokens = points.front();
     const Lengths lengths = options.lengths.lengths(side.tokens, side.model.read);
     const u64 sequences = options.lengths.sequences();
     side.per_token = value_of(bytes_per_token(side.model.spec), text);
     const Spread spread = value_of(over_ranks(side.model.spec, lengths, side.split), text);
-    side.per_rank = value_of(fullest_rank(side.model.spec, lengths, side.split, sequences), text);
+    const u64 engines = u64{options.sharding.dp} * (options.sharding.dp_attention ? options.sharding.tp : 1);
+    const u64 fullest = ceil_div(sequences, engines);  // whole requests are dealt
+    side.per_rank = on_scale(value_of(fullest_rank(side.model.spec, lengths, side.split, fullest), text));
     side.whole = value_of(fold(side.model.spec, lengths), text);
     side.whole = {side.whole.growing * sequences, side.whole.bounded * sequences, side.whole.state * sequences,
                   side.whole.cross * sequences, side.whole.once};

@@ -147,8 +147,10 @@ Mix mix_of(const std::string& text, u64 tokens, const LengthOptions& like, const
             pairs.emplace_back(count_of(one.substr(0, colon), "--lengths"), count_of(one.substr(colon + 1), "--lengths"));
         } else if (one.size() > 1 && one[0] == 'p' && equals != std::string::npos) {
             const u64 quantile = count_of(one.substr(1, equals - 1), "--lengths");
-            if (quantile <= before || quantile > 100) {
-                stop(Exit::usage, fmt::format("--lengths: quantile {} does not rise above {} within 100", one, before));
+            if (quantile <= before || quantile > 100 ||
+                (!pairs.empty() && count_of(one.substr(equals + 1), "--lengths") < pairs.back().first)) {
+                stop(Exit::usage, fmt::format("--lengths: {} does not rise above p{}; quantiles and their lengths rise to p100", one,
+                                              before));
             }
             pairs.emplace_back(count_of(one.substr(equals + 1), "--lengths"), quantile - before);
             before = quantile;
@@ -239,6 +241,12 @@ bool DeploymentOptions::dp_names_attention() const {
 u32 DeploymentOptions::whole_replicas() const { return dp_names_attention() ? 1 : sharding.dp; }
 
 Setting DeploymentOptions::setting(const Deployment& on) const {
+    if (lengths.sequences() == 0) {
+        stop(Exit::usage, "--batch: 0 requests fit anywhere; at least 1 is wanted");
+    }
+    if ((on.mix.each[0].prompt + on.mix.each[0].decoded).value == 0) {
+        stop(Exit::usage, "--tokens: a request of 0 tokens fits anywhere; at least 1 is wanted");
+    }
     Setting setting{.tokens = on.mix.each[0].prompt + on.mix.each[0].decoded, .sequences = lengths.sequences()};
     setting.sharding = sharding.sharding();
     setting.sharding.tp = dp_names_attention() ? sharding.dp : sharding.tp;

@@ -21,6 +21,7 @@ EngineAnswer ask_exact(const EngineQuestion& question) {
             needed += value_of(fold(model, question.each[i], question.sharding, {.stage = stage})).per_sequence() *
                       question.counts[i];
         }
+        needed = on_scale(std::max(needed, own.per_sequence() + own.once));  // the longest request alone must fit
         for (std::size_t i = 0; i < per_stage; ++i) {
             const Bytes have = question.available[stage * per_stage + i];
             Verdict here{.fits = !(have < needed), .pool = stage, .needed = needed.value, .usable = have.value};

@@ -40,7 +40,11 @@ u64 EngineQuestion::number(std::string_view flag, u64 otherwise) const {
     if (flags == nullptr || found == flags->end()) {
         return otherwise;
     }
-    return count_of(found->second, "--" + std::string{flag});
+    const u64 value = count_of(found->second, "--" + std::string{flag});
+    if (value == 0) {
+        stop(Exit::usage, fmt::format("--{}: 0 is no size; at least 1 is wanted", flag));
+    }
+    return value;
 }
 
 std::string EngineQuestion::text(std::string_view flag, std::string otherwise) const {
@@ -89,6 +93,9 @@ const EngineFace& EngineOptions::face() const {
 
 std::string EngineOptions::version() const {
     const std::size_t at = engine.find('@');
+    if (at != std::string::npos && at + 1 == engine.size()) {
+        stop(Exit::usage, fmt::format("--engine: {} names no version; wanted NAME@VERSION, NAME@DATE or NAME", engine));
+    }
     return at == std::string::npos ? "" : engine.substr(at + 1);
 }
 

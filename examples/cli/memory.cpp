@@ -122,6 +122,11 @@ Bytes Memory::for_cache(Bytes rank_weights, Bytes non_kv_bytes, Bytes extra) con
 
 Memory memory_of(const MemoryOptions& options, std::string_view engine, std::vector<Note>& notes) {
     Memory memory{};
+    const double util = share_of(options.util);
+    const Bytes weights = options.weights.empty() ? Bytes{} : bytes_of(options.weights, "--weights-bytes");
+    if (!options.gpu.empty() && !options.gpu_mem.empty()) {
+        stop(Exit::usage, "--gpu and --gpu-mem: the memory is said twice; one of them is wanted");
+    }
     if (!options.kv_budget.empty()) {
         memory.by_budget = true;
         memory.budget = bytes_of(options.kv_budget, "--kv-budget");
@@ -142,7 +147,7 @@ Memory memory_of(const MemoryOptions& options, std::string_view engine, std::vec
     } else {
         stop(Exit::usage, "no memory is said: give --gpu NAME, --gpu-mem 80GiB, or --kv-budget 40GiB");
     }
-    memory.util = share_of(options.util);
+    memory.util = util;
     if (options.fraction_of != "total" && options.fraction_of != "free" && options.fraction_of != "auto") {
         stop(Exit::usage, fmt::format("--fraction-of: {} is none of total, free, auto", options.fraction_of));
     }
@@ -150,7 +155,7 @@ Memory memory_of(const MemoryOptions& options, std::string_view engine, std::vec
     memory.share = {static_cast<u64>(std::ceil(static_cast<double>(memory.total.value) * memory.util))};
     if (!options.weights.empty()) {
         memory.weights_given = true;
-        memory.weights = bytes_of(options.weights, "--weights-bytes");
+        memory.weights = weights;
     }
     read_non_kv(options, memory);
     return memory;

@@ -100,7 +100,7 @@ Model load(const ModelOptions& options) {
     if (!stored) {
         stop(Exit::usage, stored.error->text());
     }
-    Model model{.label = label_for(read->name, options.model), .dtype = options.kv_cache_dtype, .read = *read,
+    Model model{.label = printable(label_for(read->name, options.model)), .dtype = options.kv_cache_dtype, .read = *read,
                 .spec = *stored, .notes = std::move(read.notes), .argument = options.model};
     model.notes.insert(model.notes.end(), stored.notes.begin(), stored.notes.end());
     const auto given = [&](const char* flag, const std::string& format) {
@@ -111,6 +111,9 @@ Model load(const ModelOptions& options) {
     given("--state-dtype", options.state_dtype);
     given("--conv-dtype", options.conv_dtype);
     given("--index-dtype", options.index_dtype);
+    for (Note& note : model.notes) {
+        note = {note.origin, printable(note.where), printable(note.text)};
+    }
     if (model.dtype == "auto") {
         model.dtype = kv_format_of(model.spec);
     }

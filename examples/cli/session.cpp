@@ -70,8 +70,18 @@ void Session::print(std::string_view text) {
     }
 }
 
+std::string printable(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        const unsigned char byte = static_cast<unsigned char>(c);
+        const bool steers = (byte < 0x20 && c != '\n') || byte == 0x7f;
+        out += steers ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+    }
+    return out;
+}
+
 void Session::remark(std::string_view text) {
-    std::fprintf(stderr, "kvcap: %.*s\n", static_cast<int>(text.size()), text.data());
+    std::fprintf(stderr, "kvcap: %s\n", printable(text).c_str());
 }
 
 void Session::progress(std::string_view text) {

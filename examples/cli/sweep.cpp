@@ -56,12 +56,10 @@ std::vector<u64> lengths_of(const std::string& text) {
     return points;
 }
 
-Bytes held_at(const ModelSpec& model, u64 tokens, const Sharding& split, u64 sequences, bool whole) {
-    const Lengths lengths{.prompt = {tokens}};
-    if (whole) {
-        return value_of(fold(model, lengths)).per_sequence() * sequences;
-    }
-    return value_of(fold(model, lengths, split)).per_sequence() * sequences;
+Bytes held_at(const Model& model, u64 tokens, const Sharding& split, u64 sequences, bool whole) {
+    const Lengths lengths{.prompt = {tokens}, .encoder = {model.read.encoder_tokens}};
+    const Footprint held = value_of(whole ? fold(model.spec, lengths) : fold(model.spec, lengths, split), model.label);
+    return on_scale(held.per_sequence() * sequences);
 }
 
 std::vector<Line> lines_of(const SweepOptions& options, const std::vector<u64>& points, Session& session) {
@@ -84,7 +82,7 @@ std::vector<Line> lines_of(const SweepOptions& options, const std::vector<u64>& 
                 }
                 Line line{.model = model.label, .dtype = model.dtype, .tp = split.tp, .held = {}};
                 for (const u64 tokens : points) {
-                    line.held.push_back(held_at(model.spec, tokens, split, sequences, whole));
+                    line.held.push_back(held_at(model, tokens, split, sequences, whole));
                 }
                 lines.push_back(std::move(line));
             }
