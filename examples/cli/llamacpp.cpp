@@ -40,7 +40,11 @@ struct LlamaOptions {
 llamacpp::Options options_of(const LlamaOptions& o, const llamacpp::Card& card, bool parallel_given) {
     llamacpp::Options to{};
     const auto small = [](const std::string& text, std::string_view flag) {
-        return static_cast<u32>(smaller(count_of(text, flag), ~u32{0}));
+        const u64 value = count_of(text, flag);
+        if (value > (u64{1} << 31)) {
+            stop(Exit::usage, fmt::format("{}: {} is more than llama.cpp can count; at most 2^31", flag, text));
+        }
+        return static_cast<u32>(value);
     };
     to.n_ctx = small(o.context, "-c");
     to.n_batch = small(o.batch, "-b");
@@ -70,6 +74,11 @@ llamacpp::Devices devices_of(const LlamaOptions& o, const llamacpp::Card& card,
     const std::size_t count = std::max(o.devices.size(), std::max(o.shares.size(), std::size_t{1}));
     if (count > llamacpp::most_devices) {
         stop(Exit::usage, fmt::format("--device: {} devices; llama.cpp has at most 16", count));
+    }
+    for (const float share : o.shares) {
+        if (!(share >= 0.0F && share <= 1e9F)) {
+            stop(Exit::usage, fmt::format("--tensor-split: {} is no share; wanted numbers from 0", share));
+        }
     }
     if (!o.shares.empty() && !o.devices.empty() && o.shares.size() != o.devices.size()) {
         stop(Exit::usage,

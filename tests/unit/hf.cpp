@@ -185,3 +185,23 @@ TEST_CASE("settings of single layers", "[hf]") {
     CHECK(refused(R"({"model_type": "deepseek_v3", "per_layer_config": {"0": {"head_dim": 1}}})").where ==
           "/per_layer_config/0/");
 }
+
+TEST_CASE("a key of another type is refused at its place, never read as absent", "[hf]") {
+    const std::pair<const char*, const char*> files[] = {
+        {R"({"model_type": "kimi_k2", "kv_lora_rank": -7})", "/kv_lora_rank"},
+        {R"({"model_type": "deepseek_v3", "kv_lora_rank": [1]})", "/kv_lora_rank"},
+        {R"({"model_type": "llava", "text_config": "x"})", "/text_config"},
+        {R"({"model_type": "kimi_linear", "linear_attn_config": 7})", "/linear_attn_config"},
+        {R"({"model_type": "qwen3_next", "layer_types": []})", "/layer_types"},
+        {R"({"model_type": "qwen3_5_text", "mamba_ssm_dtype": -7})", "/mamba_ssm_dtype"},
+        {R"({"model_type": "gemma3_text", "sliding_window_pattern": 0})", "/sliding_window_pattern"},
+        {R"({"model_type": "llama", "max_position_embeddings": -5})", "/max_position_embeddings"},
+    };
+    for (const auto& file : files) {
+        INFO(file.first);
+        const auto read = kvcap::read_config(file.first);
+        REQUIRE_FALSE(read);
+        CHECK(read.error->trouble == kvcap::Trouble::invalid);
+        CHECK(read.error->where == file.second);
+    }
+}

@@ -6,6 +6,7 @@
 
 #include <kvcap/io/hf/families/registry.hpp>
 #include <kvcap/io/hf/nearest.hpp>
+#include <kvcap/io/hf/types.hpp>
 #include <kvcap/io/json_load.hpp>
 #include <kvcap/io/text_file.hpp>
 
@@ -172,6 +173,11 @@ inline Diagnosed<ReadModel> lower(JsonValue root) {
     }
     if (family == nullptr) {
         return unknown_type(decoder);
+    }
+    for (const auto& [block, where] : {std::pair{root, std::string{}}, std::pair{decoder.block, decoder.where}}) {
+        if (std::optional<Problem> problem = mistyped(block, where)) {
+            return *std::move(problem);
+        }
     }
     Lowering in{decoder.block, decoder.where, *family};
     std::string_view class_name;
