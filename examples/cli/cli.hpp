@@ -132,10 +132,10 @@ struct LengthOptions {
 
 /// A model, read and stored as the options say.
 struct Model {
-    std::string label;     ///< what to call it on a screen
-    std::string dtype;     ///< --kv-cache-dtype as it was understood
-    ReadModel read;        ///< `spec` as the file gives it, before formats
-    ModelSpec spec;        ///< with the stored formats
+    std::string label;  ///< what to call it on a screen
+    std::string dtype;  ///< --kv-cache-dtype as it was understood
+    ReadModel read;     ///< `spec` as the file gives it, before formats
+    ModelSpec spec;     ///< with the stored formats
     std::vector<Note> notes;
     std::string argument;  ///< MODEL as it was given
 };
@@ -149,8 +149,8 @@ Model load(const ModelOptions& options);
 
 /// "32k" = 32,768 (k = K = 1,024; m = M = 1,048,576). `flag` is named when the text is no number.
 u64 count_of(std::string_view text, std::string_view flag);
-/// The text with control characters written as \xNN (line feeds stay): what came from a file or an argument never steers
-/// a terminal.
+/// The text with control characters written as \xNN (line feeds stay): what came from a file or an argument
+/// never steers a terminal.
 std::string printable(std::string_view text);
 /// "a,b" in its parts; an empty text is one empty part.
 std::vector<std::string> parts_of(std::string_view text);

@@ -58,8 +58,8 @@ Side side_of(const std::string& text, const CompareOptions& options) {
     const u64 fullest = ceil_div(sequences, engines);  // whole requests are dealt
     side.per_rank = on_scale(value_of(fullest_rank(side.model.spec, lengths, side.split, fullest), text));
     side.whole = value_of(fold(side.model.spec, lengths), text);
-    side.whole = {side.whole.growing * sequences, side.whole.bounded * sequences, side.whole.state * sequences,
-                  side.whole.cross * sequences, side.whole.once};
+    side.whole = {side.whole.growing * sequences, side.whole.bounded * sequences,
+                  side.whole.state * sequences, side.whole.cross * sequences, side.whole.once};
     side.copies = spread.unique.value == 0
                       ? 1
                       : static_cast<double>(spread.stored.value) / static_cast<double>(spread.unique.value);
@@ -70,7 +70,8 @@ std::string ratio_words(const Side& side, const Side& first) {
     if (first.per_rank.value == 0) {
         return "-";
     }
-    return report::factor(static_cast<double>(side.per_rank.value) / static_cast<double>(first.per_rank.value));
+    return report::factor(static_cast<double>(side.per_rank.value) /
+                          static_cast<double>(first.per_rank.value));
 }
 
 std::string screen_of(const std::vector<Side>& sides, report::Unit unit) {
@@ -86,9 +87,11 @@ std::string screen_of(const std::vector<Side>& sides, report::Unit unit) {
     }
     std::string out = table.text();
     for (const Side& side : sides) {
-        out += paragraph(fmt::format("{}: {}{}", side.model.label, layers_line(side.model.spec, side.model.read.shared),
-                                     side.copies > 1 ? fmt::format("; each byte {} over the ranks", report::factor(side.copies))
-                                                     : "")) + '\n';
+        out += paragraph(fmt::format(
+                   "{}: {}{}", side.model.label, layers_line(side.model.spec, side.model.read.shared),
+                   side.copies > 1 ? fmt::format("; each byte {} over the ranks", report::factor(side.copies))
+                                   : "")) +
+               '\n';
     }
     return out;
 }
@@ -97,7 +100,9 @@ std::string json_of(const std::vector<Side>& sides) {
     report::Json json;
     json.object().field("schema", "kvcap.compare/1").array("sides");
     for (const Side& side : sides) {
-        json.object().field("model", side.model.label).field("spec", spec_line(side.model.spec, side.model.read.shared));
+        json.object()
+            .field("model", side.model.label)
+            .field("spec", spec_line(side.model.spec, side.model.read.shared));
         json.field("kv_cache_dtype", side.model.dtype).field("tp", side.split.tp).field("pp", side.split.pp);
         json.field("tokens", side.tokens).field("bytes_per_token", side.per_token);
         json.field("growing_bytes", side.whole.growing).field("bounded_bytes", side.whole.bounded);
@@ -118,9 +123,10 @@ void run(const CompareOptions& options, Session& session) {
     if (options.output.json) {
         return session.print(json_of(sides));
     }
-    const std::string head = fmt::format("held bytes of {} of {} tokens\n",
-                                         report::counted(options.lengths.sequences(), "sequence", "sequences"),
-                                         report::grouped(sides.front().tokens));
+    const std::string head =
+        fmt::format("held bytes of {} of {} tokens\n",
+                    report::counted(options.lengths.sequences(), "sequence", "sequences"),
+                    report::grouped(sides.front().tokens));
     session.print(head + screen_of(sides, options.output.unit_for(largest_shown)));
 }
 
@@ -130,13 +136,16 @@ void add_compare(CLI::App& app, Session& session) {
     const auto options = std::make_shared<CompareOptions>();
     CLI::App* verb = app.add_subcommand("compare", "Models, or settings of one model, side by side");
     verb->add_option("MODEL", options->models, "MODEL, MODEL@DTYPE or MODEL@DTYPE@tp=N, two or more")
-        ->required()->expected(2, 64)->type_name("");
+        ->required()
+        ->expected(2, 64)
+        ->type_name("");
     options->lengths.add_to(*verb);
     options->sharding.add_to(*verb);
     options->output.add_to(*verb, false);
-    verb->footer("Examples:\n"
-                 "  kvcap compare deepseek-v3 llama-3.1-70b gemma-3-27b --tokens 128k\n"
-                 "  kvcap compare deepseek-v3 deepseek-v3@fp8_ds_mla deepseek-v3@fp8@tp=8 --tokens 32k");
+    verb->footer(
+        "Examples:\n"
+        "  kvcap compare deepseek-v3 llama-3.1-70b gemma-3-27b --tokens 128k\n"
+        "  kvcap compare deepseek-v3 deepseek-v3@fp8_ds_mla deepseek-v3@fp8@tp=8 --tokens 32k");
     verb->callback([options, &session] { run(*options, session); });
 }
 

@@ -19,8 +19,9 @@ std::vector<u64> Mix::counts(u64 n) const {
         rests.emplace_back(part % all, i);
         dealt_out += part / all;
     }
-    std::sort(rests.begin(), rests.end(),
-              [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+    std::sort(rests.begin(), rests.end(), [](const auto& a, const auto& b) {
+        return a.first != b.first ? a.first > b.first : a.second < b.second;
+    });
     for (std::size_t i = 0; dealt_out < n && i < rests.size(); ++i, ++dealt_out) {
         ++counts[rests[i].second];
     }
@@ -73,7 +74,9 @@ std::vector<Bytes> Deployment::available(const Setting& setting, Bytes non_kv) c
 
 EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
     const StoredModel& stored = formats[setting.kv_format];
-    EngineQuestion question{.model = &stored.model, .version = version, .kv_cache_dtype = stored.dtype,
+    EngineQuestion question{.model = &stored.model,
+                            .version = version,
+                            .kv_cache_dtype = stored.dtype,
                             .sharding = attention_split(setting)};
     question.available = available(setting, non_kv);
     question.flags = &flags;
@@ -144,23 +147,28 @@ Mix mix_of(const std::string& text, u64 tokens, const LengthOptions& like, const
         const std::size_t colon = one.find(':');
         const std::size_t equals = one.find('=');
         if (colon != std::string::npos) {
-            pairs.emplace_back(count_of(one.substr(0, colon), "--lengths"), count_of(one.substr(colon + 1), "--lengths"));
+            pairs.emplace_back(count_of(one.substr(0, colon), "--lengths"),
+                               count_of(one.substr(colon + 1), "--lengths"));
         } else if (one.size() > 1 && one[0] == 'p' && equals != std::string::npos) {
             const u64 quantile = count_of(one.substr(1, equals - 1), "--lengths");
             if (quantile <= before || quantile > 100 ||
                 (!pairs.empty() && count_of(one.substr(equals + 1), "--lengths") < pairs.back().first)) {
-                stop(Exit::usage, fmt::format("--lengths: {} does not rise above p{}; quantiles and their lengths rise to p100", one,
-                                              before));
+                stop(Exit::usage,
+                     fmt::format(
+                         "--lengths: {} does not rise above p{}; quantiles and their lengths rise to p100",
+                         one, before));
             }
             pairs.emplace_back(count_of(one.substr(equals + 1), "--lengths"), quantile - before);
             before = quantile;
         } else {
-            stop(Exit::usage, fmt::format("--lengths: '{}' is neither TOKENS:WEIGHT nor pQUANTILE=TOKENS", one));
+            stop(Exit::usage,
+                 fmt::format("--lengths: '{}' is neither TOKENS:WEIGHT nor pQUANTILE=TOKENS", one));
         }
         at = comma + 1;
     }
     if (before != 0 && before != 100) {
-        stop(Exit::usage, fmt::format("--lengths: the last quantile is p{}; wanted p100 for the longest", before));
+        stop(Exit::usage,
+             fmt::format("--lengths: the last quantile is p{}; wanted p100 for the longest", before));
     }
     std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a > b; });
     for (const auto& [length, share] : pairs) {
@@ -181,7 +189,8 @@ void DeploymentOptions::add_to(CLI::App& verb) {
     lengths.add_to(verb);
     verb.add_option("--lengths", distribution, "Mixed lengths: 8k:70,32k:30 or p50=2k,p90=8k,p100=32k")
         ->group("Lengths");
-    verb.add_option("--engine-max-len", max_model_len, "Longest request the engine is started for, when not --tokens")
+    verb.add_option("--engine-max-len", max_model_len,
+                    "Longest request the engine is started for, when not --tokens")
         ->group("Lengths");
     sharding.add_to(verb);
     model.add_formats_to(verb);
@@ -222,9 +231,11 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     const u64 allowed = asked.read.max_context;
     for (const Lengths& each : on.mix.each) {
         if (allowed != 0 && (each.prompt + each.decoded).value > allowed) {
-            notes.push_back({Origin::assumed, "--tokens",
-                             fmt::format("{} are more than the {} tokens of context that the model states; engines refuse it",
-                                         report::grouped((each.prompt + each.decoded).value), report::grouped(allowed))});
+            notes.push_back(
+                {Origin::assumed, "--tokens",
+                 fmt::format(
+                     "{} are more than the {} tokens of context that the model states; engines refuse it",
+                     report::grouped((each.prompt + each.decoded).value), report::grouped(allowed))});
             break;
         }
     }
@@ -238,7 +249,9 @@ bool DeploymentOptions::dp_names_attention() const {
     return sharding.dp_attention && sharding.dp > 1 && (sharding.tp == 1 || sharding.tp == sharding.dp);
 }
 
-u32 DeploymentOptions::whole_replicas() const { return dp_names_attention() ? 1 : sharding.dp; }
+u32 DeploymentOptions::whole_replicas() const {
+    return dp_names_attention() ? 1 : sharding.dp;
+}
 
 Setting DeploymentOptions::setting(const Deployment& on) const {
     if (lengths.sequences() == 0) {
@@ -247,7 +260,8 @@ Setting DeploymentOptions::setting(const Deployment& on) const {
     if ((on.mix.each[0].prompt + on.mix.each[0].decoded).value == 0) {
         stop(Exit::usage, "--tokens: a request of 0 tokens fits anywhere; at least 1 is wanted");
     }
-    Setting setting{.tokens = on.mix.each[0].prompt + on.mix.each[0].decoded, .sequences = lengths.sequences()};
+    Setting setting{.tokens = on.mix.each[0].prompt + on.mix.each[0].decoded,
+                    .sequences = lengths.sequences()};
     setting.sharding = sharding.sharding();
     setting.sharding.tp = dp_names_attention() ? sharding.dp : sharding.tp;
     setting.attention_dp = sharding.dp_attention;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A model on GPUs under an engine: what verbs vary (length, sequences, split, format, memory) and what the engine says of
-// each variation. Every number that `fit`, `pools` and `plan` print was evaluated here.
+// A model on GPUs under an engine: what verbs vary (length, sequences, split, format, memory) and what the
+// engine says of each variation. Every number that `fit`, `pools` and `plan` print was evaluated here.
 #pragma once
 
 #include "engines.hpp"
@@ -36,10 +36,10 @@ public:
     Weights weights_known{};
     Mix mix;
     u32 dp = 1;
-    u64 max_len = 0;                   ///< 0: the longest request of the mix
+    u64 max_len = 0;  ///< 0: the longest request of the mix
 
-    /// Requests of one engine: data-parallel replicas, and ranks under attention data parallelism, get whole requests;
-    /// this is the fullest one.
+    /// Requests of one engine: data-parallel replicas, and ranks under attention data parallelism, get whole
+    /// requests; this is the fullest one.
     u64 sequences_of_one(const Setting& setting) const;
     RankWeights weights(const Setting& setting, u32 stage) const;
     /// The engine's answer when everything else takes `non_kv` on each rank.
@@ -74,7 +74,8 @@ struct DeploymentOptions {
     Setting setting(const Deployment& on) const;
 
 private:
-    /// vLLM and SGLang write attention data parallelism as --dp N (with TP 1, or with TP N): the same N ranks.
+    /// vLLM and SGLang write attention data parallelism as --dp N (with TP 1, or with TP N): the same N
+    /// ranks.
     bool dp_names_attention() const;
     u32 whole_replicas() const;
 };

@@ -35,8 +35,10 @@ sglang::KvDtype dtype_of(const std::string& name) {
     if (name == "fp4_e2m1" || name == "nvfp4") {
         return sglang::KvDtype::fp4;
     }
-    stop(Exit::usage, fmt::format("--kv-cache-dtype: SGLang has no {}; it has auto, bf16, fp8_e4m3, fp8_e5m2, mxfp8, fp4_e2m1",
-                                  name));
+    stop(Exit::usage,
+         fmt::format(
+             "--kv-cache-dtype: SGLang has no {}; it has auto, bf16, fp8_e4m3, fp8_e5m2, mxfp8, fp4_e2m1",
+             name));
 }
 
 u64 window_of(const ModelSpec& model) {
@@ -64,8 +66,9 @@ sglang::Options options_of(const EngineQuestion& question, EngineAnswer& answer)
     options = sglang::with_architecture(options, read.class_name.c_str(), window_of(read.spec));
     options.window_ratio = ratio_of(question, "swa-full-tokens-ratio", options.window_ratio);
     if (window_of(read.spec) != 0 && !options.window_pool) {
-        answer.notes.push_back({Origin::derived, read.class_name.empty() ? "architectures" : read.class_name,
-                                "SGLang keeps no window pool for it: its window layers are charged at full length"});
+        answer.notes.push_back(
+            {Origin::derived, read.class_name.empty() ? "architectures" : read.class_name,
+             "SGLang keeps no window pool for it: its window layers are charged at full length"});
     }
     return options;
 }
@@ -87,8 +90,10 @@ const char* name_of(sglang::PoolKind kind) {
 void fill_rows(const EngineQuestion& question, EngineAnswer& answer) {
     for (u32 c = 0; c < answer.plan.classes.size(); ++c) {
         const GroupClass& kind = answer.plan.classes[c];
-        PoolRow row{.holds = name_of(static_cast<sglang::PoolKind>(kind.kind)), .groups = kind.groups,
-                    .tokens_per_unit = kind.block, .unit = kind.page};
+        PoolRow row{.holds = name_of(static_cast<sglang::PoolKind>(kind.kind)),
+                    .groups = kind.groups,
+                    .tokens_per_unit = kind.block,
+                    .unit = kind.page};
         for (const Placement& place : answer.plan.placed) {
             row.caches += place.group_class == c ? 1 : 0;
         }
@@ -98,32 +103,40 @@ void fill_rows(const EngineQuestion& question, EngineAnswer& answer) {
 }
 
 void fill_log(const sglang::RankPools& rank, const sglang::Options& options, EngineAnswer& answer) {
-    const auto gib = [](u64 bytes) { return fmt::format("{:.2f} GB", static_cast<double>(bytes) / bytes_per_gib); };
+    const auto gib = [](u64 bytes) {
+        return fmt::format("{:.2f} GB", static_cast<double>(bytes) / bytes_per_gib);
+    };
     const sglang::Allocation& taken = rank.allocated;
     if (rank.state_slots != 0) {
-        answer.log.push_back(fmt::format("Mamba Cache is allocated. max_mamba_cache_size: {}, conv_state size: {}, "
-                                         "ssm_state size: {}", rank.state_slots, gib(taken.conv), gib(taken.ssm)));
+        answer.log.push_back(
+            fmt::format("Mamba Cache is allocated. max_mamba_cache_size: {}, conv_state size: {}, "
+                        "ssm_state size: {}",
+                        rank.state_slots, gib(taken.conv), gib(taken.ssm)));
     }
     if (rank.layers.window_layers != 0 && options.window_pool) {
-        answer.log.push_back(fmt::format("Use sliding window memory pool. full_layer_tokens={}, swa_layer_tokens={}",
-                                         rank.pools.full, rank.pools.window));
+        answer.log.push_back(
+            fmt::format("Use sliding window memory pool. full_layer_tokens={}, swa_layer_tokens={}",
+                        rank.pools.full, rank.pools.window));
     } else if (taken.kv != 0) {
-        answer.log.push_back(fmt::format("KV Cache is allocated. #tokens: {}, KV size: {}", rank.pools.tokens, gib(taken.kv)));
+        answer.log.push_back(
+            fmt::format("KV Cache is allocated. #tokens: {}, KV size: {}", rank.pools.tokens, gib(taken.kv)));
     } else {
-        answer.log.push_back(fmt::format("KV Cache is allocated. #tokens: {}, K size: {}, V size: {}", rank.pools.tokens,
-                                         gib(taken.k), gib(taken.v)));
+        answer.log.push_back(fmt::format("KV Cache is allocated. #tokens: {}, K size: {}, V size: {}",
+                                         rank.pools.tokens, gib(taken.k), gib(taken.v)));
     }
-    answer.log.push_back(fmt::format("max_total_num_tokens={}, max_running_requests={}, context_len={}", rank.pools.tokens,
-                                     rank.request_limit, options.context));
+    answer.log.push_back(fmt::format("max_total_num_tokens={}, max_running_requests={}, context_len={}",
+                                     rank.pools.tokens, rank.request_limit, options.context));
 }
 
 EngineAnswer ask_sglang(const EngineQuestion& question) {
     EngineAnswer answer{};
-    const std::string date = fmt::format("{}-{:02}-{:02}", sglang::rules_date / 10000, sglang::rules_date / 100 % 100,
-                                         sglang::rules_date % 100);
+    const std::string date = fmt::format("{}-{:02}-{:02}", sglang::rules_date / 10000,
+                                         sglang::rules_date / 100 % 100, sglang::rules_date % 100);
     if (!question.version.empty() && question.version != date) {
-        stop(Exit::unknown_architecture, fmt::format("--engine: the rules of SGLang that are known are those of main of {}; "
-                                                     "{} has none (nearest: sglang@{})", date, question.version, date));
+        stop(Exit::unknown_architecture,
+             fmt::format("--engine: the rules of SGLang that are known are those of main of {}; "
+                         "{} has none (nearest: sglang@{})",
+                         date, question.version, date));
     }
     answer.rules = "SGLang main of " + date;
     sglang::Engine engine{options_of(question, answer)};
@@ -155,11 +168,13 @@ EngineAnswer ask_sglang(const EngineQuestion& question) {
 
 extern const EngineFace sglang_face;
 const EngineFace sglang_face{
-    "sglang", "SGLang",
-    {"page-size=tokens of a page", "max-total-tokens=cap on the token pool", "max-running-requests=requests at once",
-     "max-mamba-cache-size=state slots", "chunked-prefill-size=tokens of one prefill step",
-     "mamba-full-memory-ratio=states against tokens, 0.9", "swa-full-tokens-ratio=window tokens against full, 0.8",
-     "disable-radix-cache!prefix caching off", "disable-overlap-schedule!one batch at a time"},
+    "sglang",
+    "SGLang",
+    {"page-size=tokens of a page", "max-total-tokens=cap on the token pool",
+     "max-running-requests=requests at once", "max-mamba-cache-size=state slots",
+     "chunked-prefill-size=tokens of one prefill step", "mamba-full-memory-ratio=states against tokens, 0.9",
+     "swa-full-tokens-ratio=window tokens against full, 0.8", "disable-radix-cache!prefix caching off",
+     "disable-overlap-schedule!one batch at a time"},
     ask_sglang};
 
 }  // namespace kvcap::cli

@@ -29,7 +29,9 @@ trtllm::Options options_of(const EngineQuestion& question) {
     options.max_seq_len = question.max_len;
     options.max_tokens = question.number("max-kv-tokens", trtllm::not_set);
     options.free_fraction = 1.0;  // the budget is what the fraction left
-    options.host_bytes = question.has("host-cache-size") ? bytes_of(question.text("host-cache-size"), "--host-cache-size").value : 0;
+    options.host_bytes = question.has("host-cache-size")
+                             ? bytes_of(question.text("host-cache-size"), "--host-cache-size").value
+                             : 0;
     options.model_windows = !question.has("full-windows");
     options.second_manager = question.has("use-kv-cache-manager-v2");
     options.max_batch = question.number("max-batch-size", 64);
@@ -42,11 +44,13 @@ void fill_rows(const EngineQuestion& question, EngineAnswer& answer) {
         const GroupClass& kind = answer.plan.classes[c];
         const bool states = kind.retention.keep == Keep::last;
         const bool window = kind.retention.keep == Keep::window || kind.retention.keep == Keep::chunk;
-        PoolRow row{.holds = states ? std::string{"state slots"}
+        PoolRow row{.holds = states                                     ? std::string{"state slots"}
                              : kind.retention.source == Source::encoder ? std::string{"encoder tokens"}
                              : window ? fmt::format("window {}", kind.retention.span.value)
                                       : std::string{"all tokens"},
-                    .groups = kind.groups, .tokens_per_unit = kind.block, .unit = kind.page};
+                    .groups = kind.groups,
+                    .tokens_per_unit = kind.block,
+                    .unit = kind.page};
         for (const Placement& place : answer.plan.placed) {
             row.caches += place.group_class == c ? 1 : 0;
         }
@@ -62,23 +66,28 @@ void fill_log(const trtllm::Options& options, EngineAnswer& answer) {
         }
         const Pool& pool = answer.plan.pools[kind.pool];
         const u64 window = kind.retention.span.value == 0 ? options.max_seq_len : kind.retention.span.value;
-        answer.log.push_back(fmt::format("Max KV cache blocks per sequence: {} [window size={}], tokens per block={}, primary "
-                                         "blocks={}, secondary blocks={}, max sequence length={}",
-                                         kind.steps.units({.prompt = {options.max_seq_len}}), window, options.tokens_per_block,
-                                         pool.units, pool.second, options.max_seq_len));
+        answer.log.push_back(
+            fmt::format("Max KV cache blocks per sequence: {} [window size={}], tokens per block={}, primary "
+                        "blocks={}, secondary blocks={}, max sequence length={}",
+                        kind.steps.units({.prompt = {options.max_seq_len}}), window, options.tokens_per_block,
+                        pool.units, pool.second, options.max_seq_len));
     }
     const Pool& first = answer.plan.pools[0];
-    answer.log.push_back(fmt::format("[MemUsageChange] Allocated {:.2f} GiB for max tokens in paged KV cache ({}).",
-                                     static_cast<double>(first.allocated.value) / double(u64{1} << 30),
-                                     first.units * options.tokens_per_block));
+    answer.log.push_back(
+        fmt::format("[MemUsageChange] Allocated {:.2f} GiB for max tokens in paged KV cache ({}).",
+                    static_cast<double>(first.allocated.value) / double(u64{1} << 30),
+                    first.units * options.tokens_per_block));
 }
 
 EngineAnswer ask_trtllm(const EngineQuestion& question) {
     EngineAnswer answer{};
-    const std::string month = fmt::format("{}-{:02}", trtllm::rules_date / 10000, trtllm::rules_date / 100 % 100);
+    const std::string month =
+        fmt::format("{}-{:02}", trtllm::rules_date / 10000, trtllm::rules_date / 100 % 100);
     if (!question.version.empty() && question.version != month) {
-        stop(Exit::unknown_architecture, fmt::format("--engine: the rules of TensorRT-LLM that are known are those of {}; {} "
-                                                     "has none (nearest: trtllm@{})", month, question.version, month));
+        stop(Exit::unknown_architecture,
+             fmt::format("--engine: the rules of TensorRT-LLM that are known are those of {}; {} "
+                         "has none (nearest: trtllm@{})",
+                         month, question.version, month));
     }
     answer.rules = "TensorRT-LLM of " + month;
     const trtllm::Engine engine{options_of(question)};
@@ -102,8 +111,9 @@ EngineAnswer ask_trtllm(const EngineQuestion& question) {
     if (answer.plan.max_len < question.max_len) {
         answer.verdict.fits = false;
         answer.longest_hint = answer.plan.max_len;
-        answer.notes.push_back({Origin::derived, "max_seq_len",
-                                fmt::format("the pool cuts it to {} tokens, silently but for a warning", answer.plan.max_len)});
+        answer.notes.push_back(
+            {Origin::derived, "max_seq_len",
+             fmt::format("the pool cuts it to {} tokens, silently but for a warning", answer.plan.max_len)});
     }
     fill_rows(question, answer);
     fill_log(engine.options, answer);
@@ -114,11 +124,12 @@ EngineAnswer ask_trtllm(const EngineQuestion& question) {
 
 extern const EngineFace trtllm_face;
 const EngineFace trtllm_face{
-    "trtllm", "TensorRT-LLM",
+    "trtllm",
+    "TensorRT-LLM",
     {"tokens-per-block=tokens of a block, 32", "max-kv-tokens=cap on the pool (max_tokens)",
      "host-cache-size=bytes of the second tier", "max-batch-size=sequences; states have a slot for each",
-     "max-beam-width=beams", "cpp-manager!the C++ manager's rounding", "full-windows!max_attention_window not given",
-     "use-kv-cache-manager-v2!the second manager"},
+     "max-beam-width=beams", "cpp-manager!the C++ manager's rounding",
+     "full-windows!max_attention_window not given", "use-kv-cache-manager-v2!the second manager"},
     ask_trtllm};
 
 }  // namespace kvcap::cli

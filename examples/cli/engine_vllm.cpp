@@ -18,8 +18,10 @@ vllm::Rules rules_of(const std::string& version) {
     const Result<vllm::Rules> rules = vllm::rules_named(version.c_str());
     if (!rules) {
         stop(Exit::unknown_architecture,
-             fmt::format("--engine: no rules are known for vLLM {}; known are 0.{} to 0.{}, and days up to {} (nearest: "
-                         "0.{})", version, vllm::oldest_release, vllm::newest_release, vllm::newest_day,
+             fmt::format("--engine: no rules are known for vLLM {}; known are 0.{} to 0.{}, and days up to "
+                         "{} (nearest: "
+                         "0.{})",
+                         version, vllm::oldest_release, vllm::newest_release, vllm::newest_day,
                          rules.error().want > 1000 ? vllm::oldest_release : rules.error().want));
     }
     return *rules;
@@ -29,7 +31,8 @@ std::string name_of(const vllm::Rules& rules) {
     if (rules.release != 0) {
         return fmt::format("vLLM 0.{}.{}", rules.release, rules.patch);
     }
-    return fmt::format("vLLM of {:04}-{:02}-{:02}", rules.day / 10000, rules.day / 100 % 100, rules.day % 100);
+    return fmt::format("vLLM of {:04}-{:02}-{:02}", rules.day / 10000, rules.day / 100 % 100,
+                       rules.day % 100);
 }
 
 vllm::KvDtype dtype_of(const EngineQuestion& question, bool& as_formed) {
@@ -43,10 +46,12 @@ vllm::KvDtype dtype_of(const EngineQuestion& question, bool& as_formed) {
     for (const vllm::DtypeName& row : vllm::dtype_names) {
         known.emplace_back(row.name);
     }
-    stop(Exit::usage, fmt::format("--kv-cache-dtype: vLLM has no {}; it has {}", name, fmt::join(known, ", ")));
+    stop(Exit::usage,
+         fmt::format("--kv-cache-dtype: vLLM has no {}; it has {}", name, fmt::join(known, ", ")));
 }
 
-const vllm::BackendRow& backend_of(const EngineQuestion& question, const vllm::Options& options, EngineAnswer& answer) {
+const vllm::BackendRow& backend_of(const EngineQuestion& question, const vllm::Options& options,
+                                   EngineAnswer& answer) {
     const ModelSpec& model = question.model->spec;
     if (question.has("attention-backend")) {
         const std::string name = question.text("attention-backend");
@@ -57,7 +62,8 @@ const vllm::BackendRow& backend_of(const EngineQuestion& question, const vllm::O
         for (const vllm::BackendRow& row : vllm::backends) {
             known.emplace_back(row.name);
         }
-        stop(Exit::usage, fmt::format("--attention-backend: {} is not known; known: {}", name, fmt::join(known, ", ")));
+        stop(Exit::usage,
+             fmt::format("--attention-backend: {} is not known; known: {}", name, fmt::join(known, ", ")));
     }
     const vllm::BackendRow& row = vllm::default_backend(model, options.kv_dtype);
     answer.notes.push_back({Origin::assumed, "--attention-backend",
@@ -101,25 +107,30 @@ vllm::Options options_of(const EngineQuestion& question, EngineAnswer& answer, b
     const std::string& name = question.model->read.class_name;
     if (vllm::rules_of_class(name.c_str()).known == vllm::Known::by_layers &&
         vllm::has_kind(question.model->spec, Kind::mamba2)) {
-        answer.notes.push_back({Origin::assumed, "model class",
-                                "vLLM's class of this model is not known here; rules of its layer kinds are used"});
+        answer.notes.push_back(
+            {Origin::assumed, "model class",
+             "vLLM's class of this model is not known here; rules of its layer kinds are used"});
     }
     return vllm::for_class(question.model->spec, name.c_str(), options);
 }
 
 std::string refusal_text(const vllm::Outcome& outcome) {
     const vllm::Refusal& why = outcome.sizing.refusal;
-    const auto gib = [](u64 bytes) { return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / double(1u << 30)); };
+    const auto gib = [](u64 bytes) {
+        return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / double(1u << 30));
+    };
     switch (why.reason) {
         case vllm::Reason::none: return report::text_of(outcome.error);
         case vllm::Reason::no_memory:
             return fmt::format("No available memory for the cache blocks ({} available)", gib(why.available));
         case vllm::Reason::not_enough_memory:
-            return fmt::format("a request of {} tokens needs {}, and {} are available; the longest that fits has {} tokens",
-                               report::grouped(outcome.sizing.max_len == 0 ? outcome.design.options.max_model_len
-                                                                           : outcome.sizing.max_len),
-                               gib(why.needed), gib(why.available - why.kept_back), report::grouped(why.longest));
-        default: return fmt::format("vLLM refuses this model with these options: {}", vllm::name_of(why.reason));
+            return fmt::format(
+                "a request of {} tokens needs {}, and {} are available; the longest that fits has {} tokens",
+                report::grouped(outcome.sizing.max_len == 0 ? outcome.design.options.max_model_len
+                                                            : outcome.sizing.max_len),
+                gib(why.needed), gib(why.available - why.kept_back), report::grouped(why.longest));
+        default:
+            return fmt::format("vLLM refuses this model with these options: {}", vllm::name_of(why.reason));
     }
 }
 
@@ -138,8 +149,10 @@ void fill_rows(const vllm::Outcome& outcome, EngineAnswer& answer, const Lengths
     for (u32 k = 0; k < kinds.size(); ++k) {
         const vllm::GroupKind& kind = kinds[k];
         const GroupClass& as = outcome.plan.classes[k];
-        PoolRow row{.holds = kind_words(kind.spec) + (kind.mixed ? " (pages differ)" : ""), .groups = kind.groups,
-                    .tokens_per_unit = kind.spec.block, .unit = {kind.page}};
+        PoolRow row{.holds = kind_words(kind.spec) + (kind.mixed ? " (pages differ)" : ""),
+                    .groups = kind.groups,
+                    .tokens_per_unit = kind.spec.block,
+                    .unit = {kind.page}};
         for (const Placement& place : outcome.plan.placed) {
             row.caches += place.group_class == k ? 1 : 0;
         }
@@ -153,12 +166,14 @@ void fill_rows(const vllm::Outcome& outcome, EngineAnswer& answer, const Lengths
 void fill_log(const vllm::Outcome& outcome, EngineAnswer& answer) {
     const vllm::Log& log = outcome.log;
     if (log.state != 0 && log.padded_state > log.state) {
-        answer.log.push_back(fmt::format("Setting attention block size to {} tokens to ensure that attention page size is "
-                                         ">= mamba page size.", outcome.design.blocks.block));
-        answer.log.push_back(fmt::format("Padding mamba page size by {:.2f}% to ensure that mamba page size and attention "
-                                         "page size are exactly equal.",
-                                         100.0 * static_cast<double>(log.padded_state - log.state) /
-                                             static_cast<double>(log.state)));
+        answer.log.push_back(
+            fmt::format("Setting attention block size to {} tokens to ensure that attention page size is "
+                        ">= mamba page size.",
+                        outcome.design.blocks.block));
+        answer.log.push_back(fmt::format(
+            "Padding mamba page size by {:.2f}% to ensure that mamba page size and attention "
+            "page size are exactly equal.",
+            100.0 * static_cast<double>(log.padded_state - log.state) / static_cast<double>(log.state)));
     }
     answer.log.push_back(fmt::format("GPU KV cache size: {} tokens", report::grouped(log.tokens)));
     const u64 hundredths = vllm::hundredths(log.concurrency);
@@ -181,7 +196,8 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
     const Budget budget{question.available.data(), static_cast<u32>(question.available.size())};
     const auto outcome = std::make_unique<vllm::Outcome>(engine->start(model, sharding, budget));
     if (!outcome->runs()) {
-        answer.error = outcome->error.code != Errc::ok ? outcome->error : vllm::error_of(outcome->sizing.refusal);
+        answer.error =
+            outcome->error.code != Errc::ok ? outcome->error : vllm::error_of(outcome->sizing.refusal);
         answer.longest_hint = outcome->sizing.refusal.longest;
         answer.refusal = refusal_text(*outcome);
         return answer;
@@ -191,7 +207,8 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
     answer.verdict = judge(answer.plan, question.load());
     const Demand one = demand(answer.plan, question.longest());
     answer.request_units = one.units.empty() ? 0 : one.units[0];
-    answer.reserved_request = answer.plan.pools.empty() ? Bytes{} : answer.plan.pools[0].each * answer.request_units;
+    answer.reserved_request =
+        answer.plan.pools.empty() ? Bytes{} : answer.plan.pools[0].each * answer.request_units;
     fill_rows(*outcome, answer, question.longest());
     fill_log(*outcome, answer);
     return answer;
@@ -201,7 +218,8 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
 
 extern const EngineFace vllm_face;
 const EngineFace vllm_face{
-    "vllm", "vLLM",
+    "vllm",
+    "vLLM",
     {"block-size=tokens per block", "max-num-batched-tokens=tokens of one step; windows reserve for it",
      "attention-backend=FLASH_ATTN, FLASHINFER, FLASHMLA ...", "mamba-cache-mode=none, align or all",
      "num-gpu-blocks-override=blocks, whatever the memory", "num-speculative-tokens=draft tokens a step",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How verbs ask an engine: one question (model, split, memory, load), one answer (rules used, plan, verdict, the lines the
-// engine would print). An engine is one .cpp that defines an EngineFace, listed in engines.cpp.
+// How verbs ask an engine: one question (model, split, memory, load), one answer (rules used, plan, verdict,
+// the lines the engine would print). An engine is one .cpp that defines an EngineFace, listed in engines.cpp.
 #pragma once
 
 #include "cli.hpp"
@@ -10,11 +10,12 @@
 
 namespace kvcap::cli {
 
-/// Flags that only some engines know, by their long name without dashes ("block-size" -> "64", "enforce-eager" -> "").
+/// Flags that only some engines know, by their long name without dashes ("block-size" -> "64",
+/// "enforce-eager" -> "").
 using EngineFlags = std::map<std::string, std::string, std::less<>>;
 
-/// available: bytes for the cache on every rank of one replica, stages in order. each, counts: the load at once on one
-/// replica, the longest first. max_len: the longest request the engine is started for.
+/// available: bytes for the cache on every rank of one replica, stages in order. each, counts: the load at
+/// once on one replica, the longest first. max_len: the longest request the engine is started for.
 struct EngineQuestion {
     const Model* model = nullptr;
     std::string version{};  ///< after the "@" of --engine; empty = newest rules
@@ -52,12 +53,12 @@ struct EngineAnswer {
     std::string rules{};         ///< "vLLM 0.28.0 (2026-08)"
     std::string unit = "units";  ///< what a pool counts: "blocks of 64", "cells", "bytes"
     std::string refusal{};
-    Error error{};               ///< behind the refusal, when it is one of numbers
-    u64 longest_hint = 0;        ///< the longest request the engine itself says would fit; 0: none said
+    Error error{};         ///< behind the refusal, when it is one of numbers
+    u64 longest_hint = 0;  ///< the longest request the engine itself says would fit; 0: none said
     PoolPlan plan{};
     Verdict verdict{};
-    u64 request_units = 0;       ///< units one request takes of the pool that binds
-    Bytes reserved_request{};    ///< bytes set aside for one request
+    u64 request_units = 0;     ///< units one request takes of the pool that binds
+    Bytes reserved_request{};  ///< bytes set aside for one request
     std::vector<PoolRow> rows{};
     std::vector<std::string> log{};
     std::vector<Note> notes{};

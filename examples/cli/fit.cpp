@@ -121,7 +121,8 @@ std::string verdict_words(const Finding& found) {
     if (!found.room) {
         const std::string with = budget ? "" : fmt::format("   [{}]", weights_words(found));
         const std::string lacking = lacking_words(found);
-        const std::string why = found.answer.runs() ? "DOES NOT FIT" : "DOES NOT START: " + found.answer.refusal;
+        const std::string why =
+            found.answer.runs() ? "DOES NOT FIT" : "DOES NOT START: " + found.answer.refusal;
         return why + (lacking.empty() ? "" : "; " + lacking + " more a GPU would do") + with;
     }
     if (budget) {
@@ -131,24 +132,29 @@ std::string verdict_words(const Finding& found) {
         return fmt::format("FITS if non-KV memory is at most {} a GPU   [{}]", report::amount(*found.room),
                            weights_words(found));
     }
-    const std::string known = fmt::format("non-KV memory {}{}", report::amount(found.non_kv),
-                                          found.on.memory.assumption.empty() ? "" : " assumed: " + found.on.memory.assumption);
+    const std::string known =
+        fmt::format("non-KV memory {}{}", report::amount(found.non_kv),
+                    found.on.memory.assumption.empty() ? "" : " assumed: " + found.on.memory.assumption);
     if (!found.fits) {
         return fmt::format("DOES NOT FIT: {} too little on a rank   [{}; {}]",
-                           report::amount_and_exact(minus(found.non_kv, *found.room).value_or({})), weights_words(found), known);
+                           report::amount_and_exact(minus(found.non_kv, *found.room).value_or({})),
+                           weights_words(found), known);
     }
     return fmt::format("FITS with {} to spare on each rank   [{}; {}]",
-                       report::amount_and_exact(minus(*found.room, found.non_kv).value_or({})), weights_words(found), known);
+                       report::amount_and_exact(minus(*found.room, found.non_kv).value_or({})),
+                       weights_words(found), known);
 }
 
 std::string capacity_words(const Finding& found) {
     std::string out;
     const bool bound = !found.on.memory.non_kv_known && !found.on.memory.by_budget;
     const char* upto = bound ? "with no other memory at all: at most " : "";
-    const std::string of = found.on.mix.each.size() > 1
-                               ? fmt::format("of this mix ({:.0f} tokens on average)", found.on.mix.average_tokens())
-                               : fmt::format("of {} tokens", report::grouped(found.asked.tokens.value));
-    out += fmt::format("  {}{} {} at once\n", upto, report::counted(found.most_sequences, "request", "requests"), of);
+    const std::string of =
+        found.on.mix.each.size() > 1
+            ? fmt::format("of this mix ({:.0f} tokens on average)", found.on.mix.average_tokens())
+            : fmt::format("of {} tokens", report::grouped(found.asked.tokens.value));
+    out += fmt::format("  {}{} {} at once\n", upto,
+                       report::counted(found.most_sequences, "request", "requests"), of);
     if (found.longest != 0) {
         out += fmt::format("  {}{} tokens{} for {}\n", upto, report::grouped(found.longest),
                            found.longest == context_limit(found.on.formats[0].model) &&
@@ -176,11 +182,13 @@ std::string held_table(const Finding& found, report::Unit unit) {
     const bool runs = found.answer.runs();
     table.row({split.pp > 1 ? "the fullest rank" : "each rank", "held", "reserved"});
     table.row({"one more token", report::exact(rate), "-"});
-    table.row({fmt::format("one request, {} tokens", report::grouped((lengths.prompt + lengths.decoded).value)),
-               report::amount(held, unit), runs ? report::amount(found.answer.reserved_request, unit) : "-"});
+    table.row(
+        {fmt::format("one request, {} tokens", report::grouped((lengths.prompt + lengths.decoded).value)),
+         report::amount(held, unit), runs ? report::amount(found.answer.reserved_request, unit) : "-"});
     std::string out = table.text();
     if (runs && found.answer.unit != "bytes") {
-        out += fmt::format("  reserved: {} {}\n", report::grouped(found.answer.request_units), found.answer.unit);
+        out += fmt::format("  reserved: {} {}\n", report::grouped(found.answer.request_units),
+                           found.answer.unit);
     }
     return out;
 }
@@ -194,7 +202,8 @@ std::string textbook_words(const Finding& found, const Session& session) {
         return {};
     }
     const auto verdict = report::textbook_verdict(model.read, model.spec, *size);
-    return verdict ? session.warning(paragraph(report::text_of(*verdict, found.asked.tokens.value))) + '\n' : "";
+    return verdict ? session.warning(paragraph(report::text_of(*verdict, found.asked.tokens.value))) + '\n'
+                   : "";
 }
 
 void print_screen(const Finding& found, report::Unit unit, Session& session) {
@@ -207,7 +216,8 @@ void print_screen(const Finding& found, report::Unit unit, Session& session) {
     }
     for (const std::string& line : found.answer.log) {
         out += fmt::format("  the engine {} log: {}\n",
-                           found.on.memory.non_kv_known || found.on.memory.by_budget ? "will" : "would then", line);
+                           found.on.memory.non_kv_known || found.on.memory.by_budget ? "will" : "would then",
+                           line);
     }
     for (const Change& change : found.changes) {
         out += fmt::format("{}{}\n", &change == found.changes.data() ? "It fits with one of:\n  " : "  ",
@@ -222,8 +232,13 @@ void print_screen(const Finding& found, report::Unit unit, Session& session) {
 void write_setting(report::Json& json, const Setting& setting, const Deployment& on) {
     json.field("tokens", setting.tokens).field("sequences", setting.sequences);
     json.field("kv_cache_dtype", on.formats[setting.kv_format].dtype);
-    json.object("sharding", report::Layout::flat).field("tp", setting.sharding.tp).field("pp", setting.sharding.pp);
-    json.field("cp", setting.sharding.cp).field("dp", on.dp).field("dp_attention", setting.attention_dp).end();
+    json.object("sharding", report::Layout::flat)
+        .field("tp", setting.sharding.tp)
+        .field("pp", setting.sharding.pp);
+    json.field("cp", setting.sharding.cp)
+        .field("dp", on.dp)
+        .field("dp_attention", setting.attention_dp)
+        .end();
     json.field("extra_memory_bytes", setting.extra_memory);
 }
 
@@ -283,13 +298,15 @@ void run(const FitOptions& options, Session& session) {
 
 void add_fit(CLI::App& app, Session& session) {
     const auto options = std::make_shared<FitOptions>();
-    CLI::App* verb = app.add_subcommand("fit", "Does it fit on these GPUs, by how much, and what would make it fit");
+    CLI::App* verb =
+        app.add_subcommand("fit", "Does it fit on these GPUs, by how much, and what would make it fit");
     options->on.add_to(*verb);
     options->output.add_to(*verb, false);
-    verb->footer("Examples:\n"
-                 "  kvcap fit deepseek-v3 --gpu h200 --gpus 8 --tp 8 --tokens 32k --engine vllm@0.28.0\n"
-                 "  kvcap fit llama-3.1-8b --gpu l40s --tokens 8k --batch 64 --overhead kaito-2026-06\n"
-                 "  kvcap fit qwen3-next-80b-a3b --kv-budget 20GiB --tp 2 --lengths p50=2k,p90=8k,p100=32k");
+    verb->footer(
+        "Examples:\n"
+        "  kvcap fit deepseek-v3 --gpu h200 --gpus 8 --tp 8 --tokens 32k --engine vllm@0.28.0\n"
+        "  kvcap fit llama-3.1-8b --gpu l40s --tokens 8k --batch 64 --overhead kaito-2026-06\n"
+        "  kvcap fit qwen3-next-80b-a3b --kv-budget 20GiB --tp 2 --lengths p50=2k,p90=8k,p100=32k");
     verb->callback([options, &session] { run(*options, session); });
 }
 

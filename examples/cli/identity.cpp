@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// kvcap identity: what makes two caches exchangeable, what differs, what a system's own key leaves out, and that key.
+// kvcap identity: what makes two caches exchangeable, what differs, what a system's own key leaves out, and
+// that key.
 #include "screen.hpp"
 
 #include <fstream>
@@ -40,7 +41,8 @@ std::string sha256(std::string_view bytes) {
 /// An identity as this verb prints it with --json holds the facts inside; both forms are read.
 std::string facts_in(const std::string& text) {
     const nlohmann::json read = nlohmann::json::parse(text, nullptr, false);
-    if (read.is_object() && read.value("schema", nlohmann::json{}) == "kvcap.identity.answer/1" && read.contains("facts")) {
+    if (read.is_object() && read.value("schema", nlohmann::json{}) == "kvcap.identity.answer/1" &&
+        read.contains("facts")) {
         return read.at("facts").dump();
     }
     return text;
@@ -66,20 +68,25 @@ bool is_json_file(const std::string& text) {
            read_identity([&] {
                std::ifstream in{text, std::ios::binary};
                return facts_in(std::string{std::istreambuf_iterator<char>{in}, {}});
-           }()).value.has_value();
+           }())
+               .value.has_value();
 }
 
 /// FIELD=VALUE states a value, FIELD= states that there is none.
 void apply(const std::vector<std::string>& facts, OwnedIdentity& id) {
     const std::pair<std::string_view, StatedText ChunkIdentity::*> content[] = {
-        {"adapter", &ChunkIdentity::adapter}, {"adapter_version", &ChunkIdentity::adapter_version},
-        {"salt", &ChunkIdentity::salt}, {"user_key", &ChunkIdentity::user_key},
-        {"embeddings", &ChunkIdentity::embeddings}, {"parent", &ChunkIdentity::parent}};
+        {"adapter", &ChunkIdentity::adapter},
+        {"adapter_version", &ChunkIdentity::adapter_version},
+        {"salt", &ChunkIdentity::salt},
+        {"user_key", &ChunkIdentity::user_key},
+        {"embeddings", &ChunkIdentity::embeddings},
+        {"parent", &ChunkIdentity::parent}};
     for (const std::string& fact : facts) {
         const std::size_t equals = fact.find('=');
         const std::string name = fact.substr(0, equals);
         if (equals == std::string::npos) {
-            stop(Exit::usage, fmt::format("--set: '{}' states nothing; wanted FIELD=VALUE, or FIELD= for none", fact));
+            stop(Exit::usage,
+                 fmt::format("--set: '{}' states nothing; wanted FIELD=VALUE, or FIELD= for none", fact));
         }
         const std::string value = fact.substr(equals + 1);
         bool known = false;
@@ -88,7 +95,8 @@ void apply(const std::vector<std::string>& facts, OwnedIdentity& id) {
                 const std::optional<std::string> bytes =
                     key == "parent" ? io::bytes_of_hex(value) : std::optional{value};
                 if (!value.empty() && !bytes) {
-                    stop(Exit::usage, fmt::format("--set parent: '{}' is no digest in lower-case hex", value));
+                    stop(Exit::usage,
+                         fmt::format("--set parent: '{}' is no digest in lower-case hex", value));
                 }
                 id.chunk.*member = value.empty() ? StatedText{stated_none} : StatedText{id.keep(*bytes)};
                 known = id.has_chunk = true;
@@ -107,7 +115,8 @@ void apply(const std::vector<std::string>& facts, OwnedIdentity& id) {
         }
         if (!known) {
             const std::string near = io::nearest_field(name);
-            stop(Exit::usage, fmt::format("--set: '{}' is no fact{}", name, near.empty() ? "" : " (" + near + ")"));
+            stop(Exit::usage,
+                 fmt::format("--set: '{}' is no fact{}", name, near.empty() ? "" : " (" + near + ")"));
         }
     }
 }
@@ -202,14 +211,18 @@ std::string harm_words(Harm harm) {
 
 void add_risk(report::Json& json, Field field) {
     const FieldFacts told = facts(field);
-    json.object().field("field", told.name).field("harm", harm_words(told.harm)).field("consequence", told.consequence);
+    json.object()
+        .field("field", told.name)
+        .field("harm", harm_words(told.harm))
+        .field("consequence", told.consequence);
     json.field("seen", told.seen).end();
 }
 
 std::string risk_line(Field field) {
     const FieldFacts told = facts(field);
     return paragraph(fmt::format("  {}: {} ({}{}{})", told.name, told.consequence, harm_words(told.harm),
-                                 told.seen.empty() ? "" : "; ", told.seen)) + '\n';
+                                 told.seen.empty() ? "" : "; ", told.seen)) +
+           '\n';
 }
 
 System system_of(const std::string& name, std::string_view flag) {
@@ -238,15 +251,22 @@ void run_missing(const IdentityOptions& options, Session& session) {
     const System system = system_of(options.missing, "--missing");
     if (options.output.json) {
         report::Json json;
-        json.object().field("schema", "kvcap.identity.missing/1").field("system", options.missing).array("missing");
+        json.object()
+            .field("schema", "kvcap.identity.missing/1")
+            .field("system", options.missing)
+            .array("missing");
         for (const Field field : missing(system)) {
-            json.object().field("field", name_of(field)).field("presence", words_of_presence(presence(system, field)));
+            json.object()
+                .field("field", name_of(field))
+                .field("presence", words_of_presence(presence(system, field)));
             json.field("consequence", facts(field).consequence).field("seen", facts(field).seen).end();
         }
         return session.print(json.end().end().text());
     }
-    std::string out = fmt::format("{}: what its key does not tell apart, and what follows\n", options.missing);
-    for (const Presence how : {Presence::mistaken, Presence::operator_only, Presence::registered, Presence::absent}) {
+    std::string out =
+        fmt::format("{}: what its key does not tell apart, and what follows\n", options.missing);
+    for (const Presence how :
+         {Presence::mistaken, Presence::operator_only, Presence::registered, Presence::absent}) {
         std::string lines;
         for (const Field field : missing(system)) {
             lines += presence(system, field) == how ? risk_line(field) : "";
@@ -297,7 +317,8 @@ void run_diff(const IdentityOptions& options, Session& session) {
     std::string blind;
     for (u32 s = 0; s < system_count; ++s) {
         blind += collides(static_cast<System>(s), differing)
-                     ? (blind.empty() ? "" : ", ") + std::string{name_of(static_cast<System>(s))} : "";
+                     ? (blind.empty() ? "" : ", ") + std::string{name_of(static_cast<System>(s))}
+                     : "";
     }
     out += blind.empty() ? "" : paragraph("The same key under: " + blind) + '\n';
     session.print(out);
@@ -348,7 +369,8 @@ std::string key_as(const IdentityOptions& options, const OwnedIdentity& id) {
             if (id.chunk.parent.has_value() && id.chunk.parent.value.size() != 8) {
                 stop(Exit::usage, "parent: llm-d's block hashes are 8 bytes");
             }
-            u64 parent = llmd_root(id.chunk.adapter.has_value() ? id.chunk.adapter.value : id.format.model.value, seed);
+            u64 parent = llmd_root(
+                id.chunk.adapter.has_value() ? id.chunk.adapter.value : id.format.model.value, seed);
             for (std::size_t i = 0; id.chunk.parent.has_value() && i < 8; ++i) {
                 parent = parent << 8 | static_cast<u8>(id.chunk.parent.value[i]);
             }
@@ -383,7 +405,9 @@ void print_identity(const IdentityOptions& options, const OwnedIdentity& id, Ses
         report::Json json;
         json.object().field("schema", "kvcap.identity.answer/1").field("complete", !refusal);
         if (!refusal) {
-            json.field("encoding_bytes", bytes.size()).field("encoding_hex", hex(bytes)).field("sha256", hex(digest));
+            json.field("encoding_bytes", bytes.size())
+                .field("encoding_hex", hex(bytes))
+                .field("sha256", hex(digest));
         }
         if (!chunk.empty()) {
             json.field("chunk_sha256", chunk);
@@ -419,7 +443,8 @@ void print_identity(const IdentityOptions& options, const OwnedIdentity& id, Ses
     } else if (refusal) {
         out += '\n' + session.warning("Refused: " + words_of(refusal)) + '\n';
     } else {
-        out += fmt::format("\nSHA-256 of the encoding ({} bytes): {}\n", report::grouped(bytes.size()), hex(digest));
+        out += fmt::format("\nSHA-256 of the encoding ({} bytes): {}\n", report::grouped(bytes.size()),
+                           hex(digest));
         out += chunk.empty() ? "" : fmt::format("SHA-256 of the chunk in it: {}\n", chunk);
     }
     session.print(out);
@@ -440,7 +465,8 @@ void run(const IdentityOptions& options, Session& session) {
         return run_diff(options, session);
     }
     if (options.what.size() != 1) {
-        stop(Exit::usage, fmt::format("identity: '{}' after {} is not understood", options.what[1], options.what[0]));
+        stop(Exit::usage,
+             fmt::format("identity: '{}' after {} is not understood", options.what[1], options.what[0]));
     }
     const OwnedIdentity id = identity_of(options, options.what[0]);
     if (!options.as.empty()) {
@@ -453,8 +479,10 @@ void run(const IdentityOptions& options, Session& session) {
 
 void add_identity(CLI::App& app, Session& session) {
     const auto options = std::make_shared<IdentityOptions>();
-    CLI::App* verb = app.add_subcommand("identity", "When one cache may be used for another, and what keys leave out");
-    verb->add_option("WHAT", options->what, "MODEL, an identity as .json, or: diff A.json B.json")->type_name("");
+    CLI::App* verb =
+        app.add_subcommand("identity", "When one cache may be used for another, and what keys leave out");
+    verb->add_option("WHAT", options->what, "MODEL, an identity as .json, or: diff A.json B.json")
+        ->type_name("");
     verb->add_option("--set", options->facts, "FIELD=VALUE, or FIELD= for none; again for more");
     verb->add_option("--as", options->as, "The literal key: vllm, lmcache, lmcache-server, mooncake, llm-d");
     verb->add_option("--missing", options->missing, "What the key of this system does not tell apart");
@@ -463,11 +491,12 @@ void add_identity(CLI::App& app, Session& session) {
     options->sharding.add_to(*verb);
     options->model.add_formats_to(*verb);
     options->output.add_to(*verb, false);
-    verb->footer("Examples:\n"
-                 "  kvcap identity deepseek-v3 --tp 8 --set weights_revision=e815299 --set rope='yarn 40'\n"
-                 "  kvcap identity diff prefill.json decode.json\n"
-                 "  kvcap identity --missing mooncake\n"
-                 "  kvcap identity store.json --ids 1,2,3 --set parent= --as lmcache");
+    verb->footer(
+        "Examples:\n"
+        "  kvcap identity deepseek-v3 --tp 8 --set weights_revision=e815299 --set rope='yarn 40'\n"
+        "  kvcap identity diff prefill.json decode.json\n"
+        "  kvcap identity --missing mooncake\n"
+        "  kvcap identity store.json --ids 1,2,3 --set parent= --as lmcache");
     verb->callback([options, &session] { run(*options, session); });
 }
 

@@ -42,7 +42,8 @@ llamacpp::Options options_of(const LlamaOptions& o, const llamacpp::Card& card, 
     const auto small = [](const std::string& text, std::string_view flag) {
         const u64 value = count_of(text, flag);
         if (value > (u64{1} << 31)) {
-            stop(Exit::usage, fmt::format("{}: {} is more than llama.cpp can count; at most 2^31", flag, text));
+            stop(Exit::usage,
+                 fmt::format("{}: {} is more than llama.cpp can count; at most 2^31", flag, text));
         }
         return static_cast<u32>(value);
     };
@@ -98,8 +99,11 @@ llamacpp::Devices devices_of(const LlamaOptions& o, const llamacpp::Card& card,
 }
 
 llamacpp::BlockWeights weights_of(const LlamaModel& model) {
-    return {.blocks = model.weights.blocks.data(), .count = static_cast<u32>(model.weights.blocks.size()),
-            .input = model.weights.input, .output = model.weights.output, .tied = model.weights.tied};
+    return {.blocks = model.weights.blocks.data(),
+            .count = static_cast<u32>(model.weights.blocks.size()),
+            .input = model.weights.input,
+            .output = model.weights.output,
+            .tied = model.weights.tied};
 }
 
 /// Everything the screen and the JSON show.
@@ -190,7 +194,7 @@ std::string device_table(const Finding& found, report::Unit unit) {
         }
         const bool known = d != llamacpp::on_cpu && found.sized;
         const u64 have = known ? found.memory.available[d] : 0;
-        const std::string left = !known ? "-"
+        const std::string left = !known                ? "-"
                                  : have >= found.on(d) ? report::amount({have - found.on(d)}, unit)
                                                        : "-" + report::amount({found.on(d) - have}, unit);
         const bool computes = d != llamacpp::on_cpu && found.memory.compute[d] != 0;
@@ -208,7 +212,8 @@ std::string screen_of(const Finding& found, const Model& model, report::Unit uni
     const llamacpp::Resolved& to = found.layout.resolved;
     std::string out = session.bold(fmt::format("{}   {}   llama.cpp v0.5.0 (2026-09-28)",
                                                model.label.empty() ? model.argument : model.label,
-                                               found.model.card.arch().name)) + '\n';
+                                               found.model.card.arch().name)) +
+                      '\n';
     out += fmt::format("n_ctx = {}, {} of {} cells, n_batch = {}, n_ubatch = {}, flash attention {}\n",
                        to.n_ctx, report::counted(to.streams(), "stream", "streams"),
                        report::grouped(to.n_ctx_seq), to.n_batch, to.n_ubatch, to.flash_attn ? "on" : "off");
@@ -219,7 +224,9 @@ std::string screen_of(const Finding& found, const Model& model, report::Unit uni
     out +=
         fmt::format("caches in all: {}\n\n{}", report::amount_and_exact({total}), device_table(found, unit));
     if (found.sized && found.layered()) {
-        const char* verdict = !found.fits() ? "DOES NOT FIT" : found.model.from_file ? "FITS" : "FITS without its weights";
+        const char* verdict = !found.fits()           ? "DOES NOT FIT"
+                              : found.model.from_file ? "FITS"
+                                                      : "FITS without its weights";
         out += fmt::format("\n{}\n", session.bold(verdict));
         out += found.model.from_file
                    ? ""

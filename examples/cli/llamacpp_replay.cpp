@@ -115,25 +115,34 @@ std::string reuse_rule_words(const LlamaModel& model, const llamacpp::Options& c
     if (made->caches.empty()) {
         return "llama-server keeps no cache for this model: nothing is skipped.\n";
     }
-    std::string out = paragraph("llama-server skips the common prefix of a prompt and what a slot holds, at most all but "
-                                "the last token.") + '\n';
+    std::string out =
+        paragraph(
+            "llama-server skips the common prefix of a prompt and what a slot holds, at most all but "
+            "the last token.") +
+        '\n';
     if (windows && !context.swa_full) {
-        out += paragraph(fmt::format("Windows of {}: the slot must still hold more than {} tokens before the end of the "
-                                     "prefix (its window cache has {} cells); otherwise it goes back to a checkpoint, or "
-                                     "computes everything.", model.card.window, model.card.window,
-                                     report::grouped(made->caches[1].cells))) + '\n';
+        out += paragraph(fmt::format(
+                   "Windows of {}: the slot must still hold more than {} tokens before the end of the "
+                   "prefix (its window cache has {} cells); otherwise it goes back to a checkpoint, or "
+                   "computes everything.",
+                   model.card.window, model.card.window, report::grouped(made->caches[1].cells))) +
+               '\n';
     }
     if (states) {
         out += paragraph("States: only exactly where the slot stands, or at a checkpoint.") + '\n';
     }
     if (states || (windows && !context.swa_full)) {
         const u64 early = smaller(made->resolved.n_batch, 4 + made->resolved.n_ubatch);
-        out += paragraph(fmt::format("Checkpoints are taken {} and 4 tokens before the end of each prompt, and where a "
-                                     "prompt is continued.", early)) + '\n';
+        out += paragraph(fmt::format(
+                   "Checkpoints are taken {} and 4 tokens before the end of each prompt, and where a "
+                   "prompt is continued.",
+                   early)) +
+               '\n';
     }
-    const char* chunks = !made->can_shift ? "Chunk reuse (--cache-reuse) is off: positions cannot be shifted."
-                         : states ? "Chunk reuse (--cache-reuse) is UNSOUND here: it keeps checkpoints of other tokens."
-                                  : "Chunk reuse (--cache-reuse) can move later chunks to their new places.";
+    const char* chunks =
+        !made->can_shift ? "Chunk reuse (--cache-reuse) is off: positions cannot be shifted."
+        : states ? "Chunk reuse (--cache-reuse) is UNSOUND here: it keeps checkpoints of other tokens."
+                 : "Chunk reuse (--cache-reuse) can move later chunks to their new places.";
     return out + paragraph(chunks) + '\n';
 }
 

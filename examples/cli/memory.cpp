@@ -59,8 +59,10 @@ void read_non_kv(const MemoryOptions& options, Memory& memory) {
         memory.non_kv = [fixed = measured.bytes](Bytes) { return fixed; };
     } else if (!options.overhead.empty()) {
         if (options.overhead != "kaito-2026-06") {
-            stop(Exit::usage, fmt::format("--overhead: {} is not known; known: kaito-2026-06 (2.3 GiB + 5% of the rank's "
-                                          "weights)", options.overhead));
+            stop(Exit::usage,
+                 fmt::format("--overhead: {} is not known; known: kaito-2026-06 (2.3 GiB + 5% of the rank's "
+                             "weights)",
+                             options.overhead));
         }
         memory.non_kv_known = true;
         memory.assumption = options.overhead;
@@ -86,26 +88,33 @@ Gpu gpu_named(const std::string& name) {
         known.push_back(row.at("name"));
     }
     const std::string near = nearest(lower(name), known);
-    stop(Exit::bad_input, fmt::format("--gpu: {} is not in the catalogue{}; known: {}. Its memory can be given: --gpu-mem "
-                                      "80GiB", name, near.empty() ? "" : " (did you mean " + near + "?)",
-                                      fmt::join(known, ", ")));
+    stop(Exit::bad_input,
+         fmt::format("--gpu: {} is not in the catalogue{}; known: {}. Its memory can be given: --gpu-mem "
+                     "80GiB",
+                     name, near.empty() ? "" : " (did you mean " + near + "?)", fmt::join(known, ", ")));
 }
 
 void MemoryOptions::add_to(CLI::App& verb) {
     verb.add_option("--gpu", gpu, "GPU by name (h100, h200, a100-80gb ...)")->group("Memory");
     verb.add_option("--gpus", gpus, "How many there are; the split must not need more")->group("Memory");
     verb.add_option("--gpu-mem", gpu_mem, "Memory of one GPU, instead of a name: 80GiB")->group("Memory");
-    verb.add_option("--util,--gpu-memory-utilization", util, "Share the engine may use")->group("Memory")
+    verb.add_option("--util,--gpu-memory-utilization", util, "Share the engine may use")
+        ->group("Memory")
         ->capture_default_str();
-    verb.add_option("--fraction-of", fraction_of, "total, or free (what weights and the rest leave); auto: the engine's way")
+    verb.add_option("--fraction-of", fraction_of,
+                    "total, or free (what weights and the rest leave); auto: the engine's way")
         ->group("Memory");
-    verb.add_option("--kv-budget,--kv-cache-memory-bytes", kv_budget, "Bytes for the cache on a rank, outright")
+    verb.add_option("--kv-budget,--kv-cache-memory-bytes", kv_budget,
+                    "Bytes for the cache on a rank, outright")
         ->group("Memory");
-    verb.add_option("--non-kv-bytes", non_kv, "Memory a rank needs beside weights and cache")->group("Memory");
+    verb.add_option("--non-kv-bytes", non_kv, "Memory a rank needs beside weights and cache")
+        ->group("Memory");
     verb.add_option("--overhead", overhead, "A named assumption for that: kaito-2026-06")->group("Memory");
     verb.add_option("--overhead-from", overhead_from, "The same, as an engine's start-up log measured it")
-        ->group("Memory")->type_name("LOG");
-    verb.add_option("--weights-bytes", weights, "Weights of one rank, instead of those known or derived")->group("Memory");
+        ->group("Memory")
+        ->type_name("LOG");
+    verb.add_option("--weights-bytes", weights, "Weights of one rank, instead of those known or derived")
+        ->group("Memory");
 }
 
 Bytes Memory::for_cache(Bytes rank_weights, Bytes non_kv_bytes, Bytes extra) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How much memory is there for the cache on each rank? From a GPU, a size, or a budget given outright; less the rank's
-// weights and what else the engine takes, when that is known.
+// How much memory is there for the cache on each rank? From a GPU, a size, or a budget given outright; less
+// the rank's weights and what else the engine takes, when that is known.
 #pragma once
 
 #include "cli.hpp"
@@ -15,7 +15,7 @@ struct Gpu {
     std::string name;
     std::string title;
     Bytes nominal{};
-    Bytes reported{};        ///< what its driver shows; 0: not known
+    Bytes reported{};  ///< what its driver shows; 0: not known
     double bandwidth = 0;
     double dense_bf16 = 0;
     double dense_fp8 = 0;
@@ -38,7 +38,8 @@ Weights find_weights(const std::string& argument, std::vector<Note>& notes);
 /// Under attention data parallelism every rank holds all attention weights and its share of the experts.
 RankWeights weights_on_rank(const Weights& weights, const Sharding& sharding, bool attention_dp, u32 stage);
 
-/// --gpu --gpus --gpu-mem --util --fraction-of --kv-budget --non-kv-bytes --overhead --overhead-from --weights-bytes
+/// --gpu --gpus --gpu-mem --util --fraction-of --kv-budget --non-kv-bytes --overhead --overhead-from
+/// --weights-bytes
 struct MemoryOptions {
     std::string gpu;
     u32 gpus = 0;
@@ -67,18 +68,18 @@ struct Memory {
     bool by_budget = false;
     Bytes budget{};
     Bytes total{};
-    Bytes share{};                ///< total x util
-    bool of_free = false;         ///< the share is taken of what the weights and the rest leave
+    Bytes share{};         ///< total x util
+    bool of_free = false;  ///< the share is taken of what the weights and the rest leave
     double util = 0.9;
     bool non_kv_known = false;
-    std::string assumption;       ///< the name of --overhead, if that is where non-KV memory comes from
+    std::string assumption;  ///< the name of --overhead, if that is where non-KV memory comes from
     std::function<Bytes(Bytes weights)> non_kv;
     bool weights_given = false;
     Bytes weights{};
-    std::string described;        ///< "H200 SXM 141GB, 143,771 MiB as its driver shows it"
+    std::string described;  ///< "H200 SXM 141GB, 143,771 MiB as its driver shows it"
 
-    /// Bytes for the cache on a rank with these weights when everything else takes `non_kv` and each rank had `extra` more
-    /// memory for the engine; 0 when nothing is left.
+    /// Bytes for the cache on a rank with these weights when everything else takes `non_kv` and each rank had
+    /// `extra` more memory for the engine; 0 when nothing is left.
     Bytes for_cache(Bytes rank_weights, Bytes non_kv_bytes, Bytes extra = {}) const;
 };
 

@@ -74,7 +74,8 @@ std::string kv_format_of(const ModelSpec& model) {
 
 void ModelOptions::add_to(CLI::App& verb) {
     verb.add_option("MODEL,-m,--model", model, "Name, HF id, file, folder, spec line, -")
-        ->required()->type_name("");
+        ->required()
+        ->type_name("");
 }
 
 void ModelOptions::add_formats_to(CLI::App& verb) {
@@ -88,20 +89,24 @@ void ModelOptions::add_formats_to(CLI::App& verb) {
 }
 
 Model load(const ModelOptions& options) {
-    Diagnosed<ReadModel> read = options.model == "-" ? read_model_text(read_input())
-                                                     : read_model(options.model, card_source());
+    Diagnosed<ReadModel> read =
+        options.model == "-" ? read_model_text(read_input()) : read_model(options.model, card_source());
     if (!read) {
         stop(*read.error);
     }
-    const Diagnosed<ModelSpec> stored = kvcap::stored_as(
-        read->spec,
-        {.kv = options.kv_cache_dtype, .state = options.state_dtype, .index = options.index_dtype,
-         .conv = options.conv_dtype});
+    const Diagnosed<ModelSpec> stored = kvcap::stored_as(read->spec, {.kv = options.kv_cache_dtype,
+                                                                      .state = options.state_dtype,
+                                                                      .index = options.index_dtype,
+                                                                      .conv = options.conv_dtype});
     if (!stored) {
         stop(Exit::usage, stored.error->text());
     }
-    Model model{.label = printable(label_for(read->name, options.model)), .dtype = options.kv_cache_dtype, .read = *read,
-                .spec = *stored, .notes = std::move(read.notes), .argument = options.model};
+    Model model{.label = printable(label_for(read->name, options.model)),
+                .dtype = options.kv_cache_dtype,
+                .read = *read,
+                .spec = *stored,
+                .notes = std::move(read.notes),
+                .argument = options.model};
     model.notes.insert(model.notes.end(), stored.notes.begin(), stored.notes.end());
     const auto given = [&](const char* flag, const std::string& format) {
         if (format != "auto") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// kvcap plan MODEL: which split of n GPUs serves this best, what was dropped and why, and the engine's launch line.
+// kvcap plan MODEL: which split of n GPUs serves this best, what was dropped and why, and the engine's launch
+// line.
 #include "deployment.hpp"
 #include "screen.hpp"
 
@@ -56,7 +57,8 @@ Deployment with(const Search& search, const Candidate& candidate) {
     return on;
 }
 
-/// Most requests and the longest context of one engine by its plan's staircases; without a plan, by its verdict.
+/// Most requests and the longest context of one engine by its plan's staircases; without a plan, by its
+/// verdict.
 Result<Outcome> outcome_of(const Search& search, const Candidate& candidate) {
     const Deployment on = with(search, candidate);
     const Setting setting = setting_of(search, candidate);
@@ -74,7 +76,8 @@ Result<Outcome> outcome_of(const Search& search, const Candidate& candidate) {
         outcome.context = on.longest(setting, on.known_non_kv(setting), limit);
     } else {
         outcome.sequences = saturating_product(most_sequences(answer.plan, like), engines);
-        outcome.context = longest(answer.plan, on.sequences_of_one(setting), {limit}, {.encoder = like.encoder}).value;
+        outcome.context =
+            longest(answer.plan, on.sequences_of_one(setting), {limit}, {.encoder = like.encoder}).value;
     }
     if (outcome.sequences < setting.sequences) {
         return Error{.code = Errc::does_not_fit, .got = answer.verdict.usable, .want = answer.verdict.needed};
@@ -82,7 +85,8 @@ Result<Outcome> outcome_of(const Search& search, const Candidate& candidate) {
     Sharding split = candidate.sharding;
     split.tp = candidate.attention_dp ? 1 : split.tp;
     for (u32 stage = 0; stage < split.pp; ++stage) {
-        const Result<Footprint> held = fold(on.formats[candidate.format].model.spec, like, split, {.stage = stage});
+        const Result<Footprint> held =
+            fold(on.formats[candidate.format].model.spec, like, split, {.stage = stage});
         if (!held) {
             return held.error();
         }
@@ -110,9 +114,10 @@ std::string why_best(const Search& search, const SearchResult& found, Goal goal)
     const auto other = std::find_if(found.ranked.begin() + 1, found.ranked.end(), [&](const Ranked& each) {
         const bool other_split = !(each.candidate.sharding == a.candidate.sharding) ||
                                  each.candidate.attention_dp != a.candidate.attention_dp;
-        const bool differs = goal == Goal::context      ? each.outcome.context != a.outcome.context
-                             : goal == Goal::least_read ? each.outcome.read_per_token != a.outcome.read_per_token
-                                                        : each.outcome.sequences != a.outcome.sequences;
+        const bool differs = goal == Goal::context ? each.outcome.context != a.outcome.context
+                             : goal == Goal::least_read
+                                 ? each.outcome.read_per_token != a.outcome.read_per_token
+                                 : each.outcome.sequences != a.outcome.sequences;
         return each.candidate.format == a.candidate.format && other_split && differs;
     });
     if (other == found.ranked.end()) {
@@ -129,40 +134,49 @@ std::string why_best(const Search& search, const SearchResult& found, Goal goal)
     const auto value = [goal](const Outcome& o) {
         return goal == Goal::context ? o.context : goal == Goal::least_read ? o.read_per_token : o.sequences;
     };
-    const char* unit = goal == Goal::context ? "tokens" : goal == Goal::least_read ? "bytes read a token" : "requests";
+    const char* unit = goal == Goal::context      ? "tokens"
+                       : goal == Goal::least_read ? "bytes read a token"
+                                                  : "requests";
     return fmt::format("{} before {}: {} against {} {}; {}", split_words(search, a.candidate),
                        split_words(search, other->candidate), report::grouped(value(a.outcome)),
                        report::grouped(value(other->outcome)), unit, reason);
 }
 
-std::string launch_line(const Search& search, const Candidate& c, const std::string& engine, const std::string& model) {
+std::string launch_line(const Search& search, const Candidate& c, const std::string& engine,
+                        const std::string& model) {
     const std::string& dtype = search.on.formats[c.format].dtype;
     const u64 tokens = search.asked.tokens.value;
     const u64 block = search.blocks[c.block];
     if (engine == "vllm") {
-        std::string line = fmt::format("vllm serve {} --tensor-parallel-size {} --pipeline-parallel-size {} "
-                                       "--data-parallel-size {} --max-model-len {} --kv-cache-dtype {}", model,
-                                       c.attention_dp ? 1 : c.sharding.tp, c.sharding.pp,
-                                       c.attention_dp ? c.sharding.tp * c.dp : c.dp, tokens, dtype);
+        std::string line = fmt::format(
+            "vllm serve {} --tensor-parallel-size {} --pipeline-parallel-size {} "
+            "--data-parallel-size {} --max-model-len {} --kv-cache-dtype {}",
+            model, c.attention_dp ? 1 : c.sharding.tp, c.sharding.pp,
+            c.attention_dp ? c.sharding.tp * c.dp : c.dp, tokens, dtype);
         line += c.sharding.cp > 1 ? fmt::format(" --decode-context-parallel-size {}", c.sharding.cp) : "";
         line += c.attention_dp ? " --enable-expert-parallel" : "";
         return line + (block != 0 ? fmt::format(" --block-size {}", block) : "") + "\n";
     }
     if (engine == "sglang") {
-        std::string line = fmt::format("python -m sglang.launch_server --model-path {} --tp {} --pp {} --dp {} "
-                                       "--context-length {} --kv-cache-dtype {}", model, c.sharding.tp, c.sharding.pp,
-                                       c.attention_dp ? c.sharding.tp : c.dp, tokens, dtype == "fp8" ? "fp8_e4m3" : dtype);
+        std::string line = fmt::format(
+            "python -m sglang.launch_server --model-path {} --tp {} --pp {} --dp {} "
+            "--context-length {} --kv-cache-dtype {}",
+            model, c.sharding.tp, c.sharding.pp, c.attention_dp ? c.sharding.tp : c.dp, tokens,
+            dtype == "fp8" ? "fp8_e4m3" : dtype);
         line += c.attention_dp ? " --enable-dp-attention" : "";
         return line + (block != 0 ? fmt::format(" --page-size {}", block) : "") + "\n";
     }
     if (engine == "llama-server") {
-        const char* type = dtype == "auto" || dtype == "bf16" ? "f16" : dtype == "fp8" ? "q8_0" : dtype.c_str();
+        const char* type = dtype == "auto" || dtype == "bf16" ? "f16"
+                           : dtype == "fp8"                   ? "q8_0"
+                                                              : dtype.c_str();
         return fmt::format("llama-server -m {} -c {} -np {} -ctk {} -ctv {} -ngl 999\n", model,
                            tokens * search.asked.sequences, search.asked.sequences, type, type);
     }
     if (engine == "trtllm") {
-        return fmt::format("trtllm-serve {} --tp_size {} --pp_size {} --max_seq_len {}{}\n", model, c.sharding.tp, c.sharding.pp,
-                           tokens, dtype == "fp8" ? " --kv_cache_dtype fp8" : "");
+        return fmt::format("trtllm-serve {} --tp_size {} --pp_size {} --max_seq_len {}{}\n", model,
+                           c.sharding.tp, c.sharding.pp, tokens,
+                           dtype == "fp8" ? " --kv_cache_dtype fp8" : "");
     }
     stop(Exit::usage, fmt::format("--emit: {} is none of vllm, sglang, llama-server, trtllm", engine));
 }
@@ -170,16 +184,20 @@ std::string launch_line(const Search& search, const Candidate& c, const std::str
 std::string screen_of(const Search& search, const SearchResult& found, const PlanOptions& options, Goal goal,
                       const Session& session) {
     using A = report::Align;
-    std::string out = heading(search.on.formats[0].model, fmt::format("{} x {}", search.space.devices, search.on.memory.described), session);
+    std::string out =
+        heading(search.on.formats[0].model,
+                fmt::format("{} x {}", search.space.devices, search.on.memory.described), session);
     report::Table table{{A::right, A::left, A::right, A::right, A::right}};
     table.row({"", "split", "requests", "longest", "KV read/token"});
     for (std::size_t i = 0; i < std::min<std::size_t>(found.ranked.size(), options.top); ++i) {
         const Ranked& each = found.ranked[i];
-        table.row({std::to_string(i + 1), split_words(search, each.candidate), report::grouped(each.outcome.sequences),
-                   report::grouped(each.outcome.context), report::amount({each.outcome.read_per_token})});
+        table.row({std::to_string(i + 1), split_words(search, each.candidate),
+                   report::grouped(each.outcome.sequences), report::grouped(each.outcome.context),
+                   report::amount({each.outcome.read_per_token})});
     }
     out += found.ranked.empty() ? "nothing fits\n" : table.text();
-    out += fmt::format("{} of {} candidates fit; dropped:\n", found.ranked.size(), found.ranked.size() + found.dropped.size());
+    out += fmt::format("{} of {} candidates fit; dropped:\n", found.ranked.size(),
+                       found.ranked.size() + found.dropped.size());
     std::map<std::string, u64> reasons;
     for (const Dropped& each : found.dropped) {
         Error plain = each.why;
@@ -199,13 +217,19 @@ std::string screen_of(const Search& search, const SearchResult& found, const Pla
 std::string json_of(const Search& search, const SearchResult& found) {
     report::Json json;
     json.object().field("schema", "kvcap.plan/1").field("model", search.on.formats[0].model.label);
-    json.field("engine", search.on.face->name).field("gpus", search.space.devices).field("dropped", found.dropped.size());
+    json.field("engine", search.on.face->name)
+        .field("gpus", search.space.devices)
+        .field("dropped", found.dropped.size());
     json.array("ranked");
     for (const Ranked& each : found.ranked) {
         const Candidate& c = each.candidate;
-        json.object({}, report::Layout::flat).field("tp", c.sharding.tp).field("pp", c.sharding.pp).field("cp", c.sharding.cp);
+        json.object({}, report::Layout::flat)
+            .field("tp", c.sharding.tp)
+            .field("pp", c.sharding.pp)
+            .field("cp", c.sharding.cp);
         json.field("dp", c.dp).field("dp_attention", c.attention_dp);
-        json.field("kv_cache_dtype", search.on.formats[c.format].dtype).field("block_size", search.blocks[c.block]);
+        json.field("kv_cache_dtype", search.on.formats[c.format].dtype)
+            .field("block_size", search.blocks[c.block]);
         json.field("sequences", each.outcome.sequences).field("context", each.outcome.context);
         json.field("kv_read_bytes_per_token", each.outcome.read_per_token).end();
     }
@@ -224,11 +248,13 @@ Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
         search.on.formats.push_back({dtype, load(model)});
     }
     if (!search.on.memory.non_kv_known && !search.on.memory.by_budget) {
-        notes.push_back({Origin::assumed, "--non-kv-bytes",
-                         "0: nothing but weights and cache, so counts are upper bounds; give it, or --overhead"});
+        notes.push_back(
+            {Origin::assumed, "--non-kv-bytes",
+             "0: nothing but weights and cache, so counts are upper bounds; give it, or --overhead"});
     }
     search.asked = options.on.setting(search.on);
-    search.space = {.devices = options.on.memory.gpus, .formats = static_cast<u32>(search.on.formats.size()),
+    search.space = {.devices = options.on.memory.gpus,
+                    .formats = static_cast<u32>(search.on.formats.size()),
                     .blocks = static_cast<u32>(search.blocks.size())};
     if (search.on.face->name == "vllm") {
         search.space.remainder = Remainder::middle;
@@ -241,7 +267,8 @@ void run(const PlanOptions& options, Session& session) {
     std::vector<Note> notes;
     const Goal goal = goal_of(options.goal);
     const Search search = search_for(options, notes);
-    const SearchResult found = kvcap::search(search.space, goal, [&](const Candidate& c) { return outcome_of(search, c); });
+    const SearchResult found =
+        kvcap::search(search.space, goal, [&](const Candidate& c) { return outcome_of(search, c); });
     session.exit = found.ranked.empty() ? Exit::does_not_fit : Exit::ok;
     if (!options.emit.empty() && !found.ranked.empty()) {
         const std::string& name = search.on.formats[0].model.read.name;
@@ -267,10 +294,11 @@ void add_plan(CLI::App& app, Session& session) {
     verb->add_option("--emit", options->emit, "Launch line of the best: vllm, sglang ...")->group("Search");
     verb->add_option("--top", options->top, "How many to list")->group("Search");
     options->output.add_to(*verb, false);
-    verb->footer("Examples:\n"
-                 "  kvcap plan deepseek-v3 --gpu h200 --gpus 8 --tokens 32k --batch 16\n"
-                 "  kvcap plan llama-3.1-70b --gpu h100 --gpus 8 --tokens 32k --goal context\n"
-                 "  kvcap plan qwen3-next-80b-a3b --gpu h100 --gpus 4 --emit vllm");
+    verb->footer(
+        "Examples:\n"
+        "  kvcap plan deepseek-v3 --gpu h200 --gpus 8 --tokens 32k --batch 16\n"
+        "  kvcap plan llama-3.1-70b --gpu h100 --gpus 8 --tokens 32k --goal context\n"
+        "  kvcap plan qwen3-next-80b-a3b --gpu h100 --gpus 4 --emit vllm");
     verb->callback([options, &session] { run(*options, session); });
 }
 

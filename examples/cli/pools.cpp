@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// kvcap pools MODEL: what an engine makes of the memory: blocks or slots, groups, pages, padding, and its log lines.
+// kvcap pools MODEL: what an engine makes of the memory: blocks or slots, groups, pages, padding, and its log
+// lines.
 #include "deployment.hpp"
 #include "screen.hpp"
 
@@ -27,8 +28,9 @@ std::string rows_table(const EngineAnswer& answer) {
     table.row({"group", "groups", "caches", "tokens", "page", "padding", "a request"});
     for (const PoolRow& row : answer.rows) {
         table.row({row.holds, report::grouped(row.groups), report::grouped(row.caches),
-                   row.tokens_per_unit == 0 ? "-" : report::grouped(row.tokens_per_unit), report::exact(row.unit),
-                   row.padding.value == 0 ? "-" : report::exact(row.padding), report::grouped(row.units_per_request)});
+                   row.tokens_per_unit == 0 ? "-" : report::grouped(row.tokens_per_unit),
+                   report::exact(row.unit), row.padding.value == 0 ? "-" : report::exact(row.padding),
+                   report::grouped(row.units_per_request)});
     }
     return answer.rows.empty() ? "" : table.text();
 }
@@ -39,8 +41,9 @@ std::string pools_table(const EngineAnswer& answer, report::Unit unit) {
     table.row({"pool of " + answer.unit, "units", "each", "allocated"});
     for (u32 i = 0; i < answer.plan.pools.size(); ++i) {
         const Pool& pool = answer.plan.pools[i];
-        table.row({fmt::format("{}{}", i + 1, pool.spare == 0 ? "" : fmt::format(" ({} kept back)", pool.spare)),
-                   report::grouped(pool.units), report::exact(pool.each), report::amount(pool.allocated, unit)});
+        table.row(
+            {fmt::format("{}{}", i + 1, pool.spare == 0 ? "" : fmt::format(" ({} kept back)", pool.spare)),
+             report::grouped(pool.units), report::exact(pool.each), report::amount(pool.allocated, unit)});
     }
     return answer.plan.pools.empty() ? "" : table.text();
 }
@@ -68,7 +71,9 @@ void write_pools(report::Json& json, const EngineAnswer& answer) {
     json.end().array("groups");
     for (const PoolRow& row : answer.rows) {
         json.object({}, report::Layout::flat).field("holds", row.holds).field("groups", row.groups);
-        json.field("caches", row.caches).field("tokens_per_unit", row.tokens_per_unit).field("page_bytes", row.unit);
+        json.field("caches", row.caches)
+            .field("tokens_per_unit", row.tokens_per_unit)
+            .field("page_bytes", row.unit);
         json.field("padding_bytes", row.padding).field("units_per_request", row.units_per_request).end();
     }
     json.end();
@@ -80,8 +85,11 @@ std::string json_of(const Model& model, const std::vector<Answered>& all, const 
     json.field("spec", spec_line(model.spec, model.read.shared)).array("engines");
     for (const Answered& one : all) {
         json.object().field("engine", one.face->name).field("rules", one.answer.rules);
-        json.field("starts", one.answer.runs()).field("refusal", one.answer.refusal).field("unit", one.answer.unit);
-        json.field("block_size", one.answer.plan.reported_block).field("max_model_len", one.answer.plan.max_len);
+        json.field("starts", one.answer.runs())
+            .field("refusal", one.answer.refusal)
+            .field("unit", one.answer.unit);
+        json.field("block_size", one.answer.plan.reported_block)
+            .field("max_model_len", one.answer.plan.max_len);
         json.field("units_per_request", one.answer.request_units);
         json.field("reserved_bytes_per_request", one.answer.reserved_request);
         write_pools(json, one.answer);
@@ -109,7 +117,8 @@ void run(PoolsOptions options, Session& session) {
     Deployment on = options.on.deployment(notes);
     const Setting asked = options.on.setting(on);
     if (!on.memory.non_kv_known && !on.memory.by_budget) {
-        notes.push_back({Origin::assumed, "--non-kv-bytes", "0: nothing but weights and cache; give it for real numbers"});
+        notes.push_back({Origin::assumed, "--non-kv-bytes",
+                         "0: nothing but weights and cache; give it for real numbers"});
     }
     std::vector<Answered> all;
     for (const EngineFace* face : engine_faces()) {
@@ -138,13 +147,15 @@ void run(PoolsOptions options, Session& session) {
 void add_pools(CLI::App& app, Session& session) {
     const auto options = std::make_shared<PoolsOptions>();
     options->on.engine.engine = "vllm";
-    CLI::App* verb = app.add_subcommand("pools", "What an engine makes of the memory: blocks, groups, pages, log lines");
+    CLI::App* verb =
+        app.add_subcommand("pools", "What an engine makes of the memory: blocks, groups, pages, log lines");
     options->on.add_to(*verb);
     options->output.add_to(*verb, false);
-    verb->footer("Examples:\n"
-                 "  kvcap pools gemma-3-27b --kv-budget 20GiB --tokens 32k --engine vllm@0.28.0\n"
-                 "  kvcap pools qwen3-next-80b-a3b --gpu h200 --tp 2 --non-kv-bytes 4GiB --tokens 128k\n"
-                 "  kvcap pools llama-3.1-8b --kv-budget 40GiB --engine all");
+    verb->footer(
+        "Examples:\n"
+        "  kvcap pools gemma-3-27b --kv-budget 20GiB --tokens 32k --engine vllm@0.28.0\n"
+        "  kvcap pools qwen3-next-80b-a3b --gpu h200 --tp 2 --non-kv-bytes 4GiB --tokens 128k\n"
+        "  kvcap pools llama-3.1-8b --kv-budget 40GiB --engine all");
     verb->callback([options, &session] { run(*options, session); });
 }
 

@@ -39,12 +39,15 @@ std::vector<u64> lengths_of(const std::string& text) {
     const std::size_t second = text.find(':', first + 1);
     const std::string step = second == std::string::npos ? "x2" : text.substr(second + 1);
     const u64 low = count_of(text.substr(0, first), "--tokens");
-    const u64 high = count_of(text.substr(first + 1, second == std::string::npos ? second : second - first - 1), "--tokens");
+    const u64 high = count_of(
+        text.substr(first + 1, second == std::string::npos ? second : second - first - 1), "--tokens");
     const bool times = !step.empty() && step[0] == 'x';
     const bool plus = !step.empty() && step[0] == '+';
     const u64 by = times || plus ? count_of(step.substr(1), "--tokens") : 0;
     if (low == 0 || low > high || (times && by < 2) || (plus && by == 0) || !(times || plus)) {
-        stop(Exit::usage, fmt::format("--tokens: '{}' is no range; wanted LOW:HIGH:xFACTOR or LOW:HIGH:+STEP, as 1k:1m:x2", text));
+        stop(Exit::usage,
+             fmt::format("--tokens: '{}' is no range; wanted LOW:HIGH:xFACTOR or LOW:HIGH:+STEP, as 1k:1m:x2",
+                         text));
     }
     std::vector<u64> points;
     for (u64 n = low; n <= high; n = times ? n * by : n + by) {
@@ -58,7 +61,8 @@ std::vector<u64> lengths_of(const std::string& text) {
 
 Bytes held_at(const Model& model, u64 tokens, const Sharding& split, u64 sequences, bool whole) {
     const Lengths lengths{.prompt = {tokens}, .encoder = {model.read.encoder_tokens}};
-    const Footprint held = value_of(whole ? fold(model.spec, lengths) : fold(model.spec, lengths, split), model.label);
+    const Footprint held =
+        value_of(whole ? fold(model.spec, lengths) : fold(model.spec, lengths, split), model.label);
     return on_scale(held.per_sequence() * sequences);
 }
 
@@ -122,14 +126,15 @@ std::string csv_of(const std::vector<Line>& lines, const std::vector<u64>& point
     std::string out = "model,kv_cache_dtype,tp,tokens,held_bytes\n";
     for (const Line& line : lines) {
         for (std::size_t p = 0; p < points.size(); ++p) {
-            out += report::csv_line({line.model, line.dtype, std::to_string(line.tp), std::to_string(points[p]),
-                                     std::to_string(line.held[p].value)});
+            out += report::csv_line({line.model, line.dtype, std::to_string(line.tp),
+                                     std::to_string(points[p]), std::to_string(line.held[p].value)});
         }
     }
     return out;
 }
 
-std::string json_of(const std::vector<Line>& lines, const std::vector<u64>& points, const SweepOptions& options) {
+std::string json_of(const std::vector<Line>& lines, const std::vector<u64>& points,
+                    const SweepOptions& options) {
     report::Json json;
     json.object().field("schema", "kvcap.sweep/1").field("per", options.per);
     json.field("sequences", count_of(options.batch, "--batch")).array("tokens", report::Layout::flat);
@@ -148,14 +153,17 @@ std::string json_of(const std::vector<Line>& lines, const std::vector<u64>& poin
     return json.end().end().text();
 }
 
-std::string svg_of(const std::vector<Line>& lines, const std::vector<u64>& points, const SweepOptions& options) {
-    report::Plot plot{options.per == "model" ? "KV cache of one sequence set, each byte once" : "KV cache held on each rank",
+std::string svg_of(const std::vector<Line>& lines, const std::vector<u64>& points,
+                   const SweepOptions& options) {
+    report::Plot plot{options.per == "model" ? "KV cache of one sequence set, each byte once"
+                                             : "KV cache held on each rank",
                       {"tokens of a sequence", true, 2, report::binary_count},
                       {"bytes held", true, 2, report::binary_bytes}};
     for (const Line& line : lines) {
         report::Series series{title_of(line), {}};
         for (std::size_t p = 0; p < points.size(); ++p) {
-            series.points.emplace_back(static_cast<double>(points[p]), static_cast<double>(line.held[p].value));
+            series.points.emplace_back(static_cast<double>(points[p]),
+                                       static_cast<double>(line.held[p].value));
         }
         plot.add(std::move(series));
     }
@@ -188,19 +196,25 @@ void run(const SweepOptions& options, Session& session) {
 
 void add_sweep(CLI::App& app, Session& session) {
     const auto options = std::make_shared<SweepOptions>();
-    CLI::App* verb = app.add_subcommand("sweep", "Held bytes over lengths, splits and formats; also as a picture");
-    verb->add_option("MODEL,-m,--model", options->models, "Names, HF ids, files or spec lines")->required()->type_name("");
-    verb->add_option("--tokens", options->tokens, "LOW:HIGH:xFACTOR, LOW:HIGH:+STEP, or a list")->capture_default_str();
+    CLI::App* verb =
+        app.add_subcommand("sweep", "Held bytes over lengths, splits and formats; also as a picture");
+    verb->add_option("MODEL,-m,--model", options->models, "Names, HF ids, files or spec lines")
+        ->required()
+        ->type_name("");
+    verb->add_option("--tokens", options->tokens, "LOW:HIGH:xFACTOR, LOW:HIGH:+STEP, or a list")
+        ->capture_default_str();
     verb->add_option("--tp", options->tp, "Tensor ranks, a list")->capture_default_str();
-    verb->add_option("--dtype,--kv-cache-dtype", options->dtypes, "KV formats, a list")->capture_default_str();
+    verb->add_option("--dtype,--kv-cache-dtype", options->dtypes, "KV formats, a list")
+        ->capture_default_str();
     verb->add_option("--batch", options->batch, "Sequences of that length")->capture_default_str();
     verb->add_option("--per", options->per, "rank, or model (each byte once)")->capture_default_str();
     verb->add_option("--out", options->out, "table, csv, json or svg")->capture_default_str();
     verb->add_option("--level", options->level, "A line across the picture: 80GiB");
-    verb->footer("Examples:\n"
-                 "  kvcap sweep deepseek-v3 --tokens 1k:1m:x2 --tp 1,8\n"
-                 "  kvcap sweep deepseek-v3 gemma-3-27b qwen3-next-80b-a3b --out svg > growth.svg\n"
-                 "  kvcap sweep llama-3.1-70b --dtype bf16,fp8 --tokens 8k,32k,128k --out csv");
+    verb->footer(
+        "Examples:\n"
+        "  kvcap sweep deepseek-v3 --tokens 1k:1m:x2 --tp 1,8\n"
+        "  kvcap sweep deepseek-v3 gemma-3-27b qwen3-next-80b-a3b --out svg > growth.svg\n"
+        "  kvcap sweep llama-3.1-70b --dtype bf16,fp8 --tokens 8k,32k,128k --out csv");
     verb->callback([options, &session] { run(*options, session); });
 }
 

@@ -11,7 +11,8 @@ namespace kvcap::cli {
 
 namespace {
 
-/// A GGUF file's tensors: all of them, and the layers in equal parts. (llama.cpp's own split knows each block.)
+/// A GGUF file's tensors: all of them, and the layers in equal parts. (llama.cpp's own split knows each
+/// block.)
 Weights of_gguf(const std::filesystem::path& path) {
     const Diagnosed<gguf::GgufModel> read = gguf::read_file(path.string());
     if (!read) {
@@ -21,8 +22,8 @@ Weights of_gguf(const std::filesystem::path& path) {
     return spread(shape, WeightSource::gguf, read->weights.bytes, {});
 }
 
-/// How many bytes an element of a quantised linear layer takes, by the config's own words: 1 for 8-bit methods, 0 when the
-/// words do not tell; `method` is set when the weights are quantised at all.
+/// How many bytes an element of a quantised linear layer takes, by the config's own words: 1 for 8-bit
+/// methods, 0 when the words do not tell; `method` is set when the weights are quantised at all.
 u32 quantised_bytes(const std::string& config, std::string& method) {
     const Diagnosed<JsonDocument> document = load_json(config);
     if (!document) {
@@ -43,7 +44,8 @@ u32 quantised_bytes(const std::string& config, std::string& method) {
     return eight && !four ? 1 : 0;
 }
 
-/// Parameters derived from a config count as 16-bit; its quantisation says otherwise. Embeddings, heads and norms stay.
+/// Parameters derived from a config count as 16-bit; its quantisation says otherwise. Embeddings, heads and
+/// norms stay.
 Diagnosed<Weights> requantised(Diagnosed<Weights> derived, const std::string& config) {
     if (!derived || derived->source != WeightSource::derived) {
         return derived;
@@ -56,8 +58,9 @@ Diagnosed<Weights> requantised(Diagnosed<Weights> derived, const std::string& co
     if (bytes == 0) {
         Diagnosed<Weights> unknown{Weights{}};
         unknown.notes.push_back({Origin::assumed, "weights",
-                                 "unknown: quantised (" + method + "), and no card or file says how large they are; give "
-                                 "--weights-bytes"});
+                                 "unknown: quantised (" + method +
+                                     "), and no card or file says how large they are; give "
+                                     "--weights-bytes"});
         return unknown;
     }
     Weights smaller = *derived;
@@ -71,7 +74,8 @@ Diagnosed<Weights> requantised(Diagnosed<Weights> derived, const std::string& co
     }
     Diagnosed<Weights> all{smaller};
     all.notes = derived.notes;
-    all.notes.push_back({Origin::assumed, "weights", "quantised (" + method + "): one byte a parameter of the linear layers"});
+    all.notes.push_back({Origin::assumed, "weights",
+                         "quantised (" + method + "): one byte a parameter of the linear layers"});
     return all;
 }
 
@@ -105,7 +109,8 @@ RankWeights weights_on_rank(const Weights& weights, const Sharding& sharding, bo
     if (weights.source == WeightSource::unknown || weights.bytes == 0) {
         return {};
     }
-    const WeightSplit split{.sharding = sharding, .ep = attention_dp ? sharding.tp : 1, .attention_dp = attention_dp};
+    const WeightSplit split{
+        .sharding = sharding, .ep = attention_dp ? sharding.tp : 1, .attention_dp = attention_dp};
     const Result<Bytes> bytes = weights_on_rank(weights, split, stage);
     if (!bytes) {
         return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The door to engines: plans, demand, and the rules of each. Simulators (sim.hpp, tree.hpp, reuse.hpp, server_reuse.hpp)
-// need containers and stay doors of their own.
+// The door to engines: plans, demand, and the rules of each. Simulators (sim.hpp, tree.hpp, reuse.hpp,
+// server_reuse.hpp) need containers and stay doors of their own.
 #pragma once
 
 #include <kvcap/engine/concept.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The whole library without its heavy doors: models, sharding, reuse, engines, identity, plans, stores, bounds on time. No
-// dependency. Readers are in io.hpp (nlohmann_json), words and tables in report.hpp (fmt).
+// The whole library without its heavy doors: models, sharding, reuse, engines, identity, plans, stores,
+// bounds on time. No dependency. Readers are in io.hpp (nlohmann_json), words and tables in report.hpp (fmt).
 #pragma once
 
 #include <kvcap/core.hpp>

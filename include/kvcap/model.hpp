@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What is a model to kvcap? Its distinct forms, and which layer keeps which: the same value whether composed at build
-// time or read from a file. Layers without a cache count (pipeline stages divide layers, not caches).
+// What is a model to kvcap? Its distinct forms, and which layer keeps which: the same value whether composed
+// at build time or read from a file. Layers without a cache count (pipeline stages divide layers, not
+// caches).
 #pragma once
 
 #include <kvcap/layer/concept.hpp>
@@ -117,7 +118,8 @@ struct QueryHeads {
 
 template <class Part>
 concept ModelPart = requires(const Part& part, ModelSpec& model) {
-    { part.append(model) } noexcept -> std::same_as<Errc>;
+    { part.append(model) }
+    noexcept->std::same_as<Errc>;
 };
 
 /// The model made of these parts, in order. Errors name the layer that did not fit.
@@ -127,7 +129,8 @@ constexpr Result<ModelSpec> compose(const Parts&... parts) noexcept {
     Errc code = Errc::ok;
     static_cast<void>((... && ((code = parts.append(model)) == Errc::ok)));
     if (code != Errc::ok) {
-        return Error{.code = code, .layer = model.layers, .got = model.caches.size(), .want = model.caches.capacity()};
+        return Error{
+            .code = code, .layer = model.layers, .got = model.caches.size(), .want = model.caches.capacity()};
     }
     return model;
 }
@@ -137,7 +140,8 @@ constexpr Result<ModelSpec> join(ModelSpec model, const ModelSpec& draft) noexce
     for (const Cache& cache : draft.caches) {
         const u32 layer = model.all_layers() + cache.layer;
         if (const Errc code = model.add(layer, draft.form_of(cache)); code != Errc::ok) {
-            return Error{.code = code, .layer = layer, .got = model.caches.size(), .want = model.caches.capacity()};
+            return Error{
+                .code = code, .layer = layer, .got = model.caches.size(), .want = model.caches.capacity()};
         }
     }
     model.draft_layers += draft.all_layers();
@@ -145,7 +149,8 @@ constexpr Result<ModelSpec> join(ModelSpec model, const ModelSpec& draft) noexce
     return model;
 }
 
-/// The model with every cache stored as `rule(layer, form) -> LayerForm` says: engine options such as a KV dtype.
+/// The model with every cache stored as `rule(layer, form) -> LayerForm` says: engine options such as a KV
+/// dtype.
 constexpr Result<ModelSpec> restored(const ModelSpec& model, auto rule) noexcept {
     ModelSpec stored{};
     stored.layers = model.layers;
@@ -154,7 +159,10 @@ constexpr Result<ModelSpec> restored(const ModelSpec& model, auto rule) noexcept
     for (const Cache& cache : model.caches) {
         const LayerForm form = rule(u32{cache.layer}, model.form_of(cache));
         if (const Errc code = stored.add(cache.layer, form); code != Errc::ok) {
-            return Error{.code = code, .layer = cache.layer, .got = stored.forms.size(), .want = stored.forms.capacity()};
+            return Error{.code = code,
+                         .layer = cache.layer,
+                         .got = stored.forms.size(),
+                         .want = stored.forms.capacity()};
         }
     }
     return stored;

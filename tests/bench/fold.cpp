@@ -8,16 +8,19 @@ using namespace kvcap;
 namespace {
 
 const ModelSpec& deepseek_v3() {
-    static const ModelSpec model = compose(QueryHeads{128}, repeat(61, Mla{.latent = 512, .rope = 64})).value();
+    static const ModelSpec model =
+        compose(QueryHeads{128}, repeat(61, Mla{.latent = 512, .rope = 64})).value();
     return model;
 }
 
 const ModelSpec& hybrid() {
     static const ModelSpec model =
-        compose(QueryHeads{16}, cycle(48, GatedDelta{.key_heads = 16, .key_dim = 128, .value_heads = 32, .value_dim = 128},
-                                      GatedDelta{.key_heads = 16, .key_dim = 128, .value_heads = 32, .value_dim = 128},
-                                      GatedDelta{.key_heads = 16, .key_dim = 128, .value_heads = 32, .value_dim = 128},
-                                      Gqa{.kv_heads = 2, .head_dim = 256})).value();
+        compose(QueryHeads{16},
+                cycle(48, GatedDelta{.key_heads = 16, .key_dim = 128, .value_heads = 32, .value_dim = 128},
+                      GatedDelta{.key_heads = 16, .key_dim = 128, .value_heads = 32, .value_dim = 128},
+                      GatedDelta{.key_heads = 16, .key_dim = 128, .value_heads = 32, .value_dim = 128},
+                      Gqa{.kv_heads = 2, .head_dim = 256}))
+            .value();
     return model;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What fit says of random cards, budgets and loads under vLLM: every suggested change fits, the next smaller step does not.
+// What fit says of random cards, budgets and loads under vLLM: every suggested change fits, the next smaller
+// step does not.
 #include "cards.hpp"
 #include "random.hpp"
 
@@ -28,8 +29,8 @@ struct Started {
 
 Started start(const Card& card, const vllm::Engine& engine, const Sharding& split, Bytes budget) {
     const std::vector<Bytes> all(split.pp, budget);
-    return {std::make_unique<vllm::Outcome>(engine.start(vllm::registered(card.read.spec, card.read.class_name.c_str()), split,
-                                                         {all.data(), split.pp}))};
+    return {std::make_unique<vllm::Outcome>(engine.start(
+        vllm::registered(card.read.spec, card.read.class_name.c_str()), split, {all.data(), split.pp}))};
 }
 
 }  // namespace
@@ -41,9 +42,11 @@ TEST_CASE("fit: the answer fits, the next larger one does not", "[engine][vllm]"
         const Card& card = cards()[random.in(0, cards().size() - 1)];
         const u64 wanted = random.log_in(1 << 18);
         const Bytes budget{u64{1} << random.in(27, 37)};
-        const Setting asks{.tokens = {wanted}, .sequences = random.log_in(64), .sharding = {.tp = 1u << random.in32(0, 3)}};
+        const Setting asks{
+            .tokens = {wanted}, .sequences = random.log_in(64), .sharding = {.tp = 1u << random.in32(0, 3)}};
         const auto verdict = [&](const Setting& setting) {
-            const vllm::KvDtype dtype = setting.kv_format == 0 ? vllm::KvDtype::automatic : vllm::KvDtype::fp8;
+            const vllm::KvDtype dtype =
+                setting.kv_format == 0 ? vllm::KvDtype::automatic : vllm::KvDtype::fp8;
             const vllm::Engine engine = engine_for(card, dtype, larger(setting.tokens.value, 1));
             Sharding split = setting.sharding;
             split.tp = setting.attention_dp ? 1 : split.tp;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The fold against token-by-token simulation: a sequence is written one token at a time, every cache keeps the positions
-// its definition says, and the fullest moment so far is what must be held.
+// The fold against token-by-token simulation: a sequence is written one token at a time, every cache keeps
+// the positions its definition says, and the fullest moment so far is what must be held.
 #include "random.hpp"
 
 #include <catch2/catch.hpp>
@@ -10,12 +10,15 @@ using namespace kvcap;
 
 namespace {
 
-/// Entries a cache has at its fullest while `prompt` and then `decoded` tokens arrive. Written from the definitions only.
+/// Entries a cache has at its fullest while `prompt` and then `decoded` tokens arrive. Written from the
+/// definitions only.
 u64 fullest(const Retention& kept, u64 prompt, u64 decoded, u64 encoder) {
     if (kept.keep == Keep::once) {
         return 1;
     }
-    const u64 arriving = kept.source == Source::encoder ? encoder : kept.source == Source::prompt ? prompt : prompt + decoded;
+    const u64 arriving = kept.source == Source::encoder  ? encoder
+                         : kept.source == Source::prompt ? prompt
+                                                         : prompt + decoded;
     std::set<u64> positions;
     u64 most = 0;
     for (u64 t = 0; t < arriving; ++t) {
@@ -61,7 +64,8 @@ u64 simulated(const ModelSpec& model, const Lengths& n, u32 tp, u32 first, u32 l
     for (const Cache& cache : model.caches) {
         if (cache.layer >= first && cache.layer < last) {
             const LayerForm& form = model.form_of(cache);
-            sum += fullest(form.retention, n.prompt.value, n.decoded.value, n.encoder.value) * slot_bytes(form, tp);
+            sum += fullest(form.retention, n.prompt.value, n.decoded.value, n.encoder.value) *
+                   slot_bytes(form, tp);
         }
     }
     return sum;
@@ -114,7 +118,8 @@ TEST_CASE("stages sum to the whole, and each is its layers") {
         for (u32 stage = 0; stage < split.pp; ++stage) {
             const LayerRange own = layers_of_stage(model.layers, split, stage).value();
             const u64 here = fold(model, n, split, {.stage = stage}).value().total().value;
-            REQUIRE(here == simulated(model, n, 1, own.begin, stage + 1 == split.pp ? model.all_layers() : own.end));
+            REQUIRE(here ==
+                    simulated(model, n, 1, own.begin, stage + 1 == split.pp ? model.all_layers() : own.end));
             sum += here;
         }
         REQUIRE(sum == fold(model, n).value().total().value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Seeded randomness for property tests: the seed is printed on failure and can be given again as KVCAP_SEED; KVCAP_CASES
-// sets how many cases run.
+// Seeded randomness for property tests: the seed is printed on failure and can be given again as KVCAP_SEED;
+// KVCAP_CASES sets how many cases run.
 #pragma once
 
 #include <kvcap/core.hpp>
@@ -18,8 +18,12 @@ inline u64 from_environment(const char* name, u64 otherwise) {
     return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-inline u64 seed() { return from_environment("KVCAP_SEED", 20261129); }
-inline u64 cases(u64 by_default) { return from_environment("KVCAP_CASES", by_default); }
+inline u64 seed() {
+    return from_environment("KVCAP_SEED", 20261129);
+}
+inline u64 cases(u64 by_default) {
+    return from_environment("KVCAP_CASES", by_default);
+}
 
 class Random {
 public:

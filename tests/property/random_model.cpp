@@ -9,7 +9,8 @@ namespace {
 
 LayerForms attention(Random& r) {
     const u32 heads = 1u << r.in32(0, 4);
-    const Gqa gqa{.kv_heads = heads, .head_dim = 32 * r.in32(1, 4), .value_dim = r.chance(30) ? 32 * r.in32(1, 4) : 0};
+    const Gqa gqa{
+        .kv_heads = heads, .head_dim = 32 * r.in32(1, 4), .value_dim = r.chance(30) ? 32 * r.in32(1, 4) : 0};
     switch (r.in(0, 9)) {
         case 0: return Windowed{gqa, Tokens{r.in(1, 70)}}.forms();
         case 1: return Chunked{gqa, Tokens{r.in(1, 70)}}.forms();
@@ -26,9 +27,12 @@ LayerForms attention(Random& r) {
 LayerForms latent(Random& r) {
     const u32 wide = 128 * r.in32(1, 4);
     switch (r.in(0, 3)) {
-        case 0: return SparseMla{.latent = wide, .rope = 64, .index_dim = 128, .index_format = fp8_scale_per_128}.forms();
+        case 0:
+            return SparseMla{.latent = wide, .rope = 64, .index_dim = 128, .index_format = fp8_scale_per_128}
+                .forms();
         case 1: return CompressedLatent{.latent = wide, .window = 16, .ratio = 4, .index_dim = 128}.forms();
-        case 2: return CompressedLatent{.latent = wide, .window = 16, .ratio = r.chance(50) ? 128u : 0u}.forms();
+        case 2:
+            return CompressedLatent{.latent = wide, .window = 16, .ratio = r.chance(50) ? 128u : 0u}.forms();
         default: return Mla{.latent = wide, .rope = 64}.forms();
     }
 }
@@ -38,8 +42,11 @@ LayerForms recurrent(Random& r) {
     const u32 dim = 8 * r.in32(1, 8);
     switch (r.in(0, 11)) {
         case 0: return Mamba1{.inner = 16 * heads, .state_dim = 16}.forms();
-        case 1: return Mamba2{.heads = heads, .head_dim = dim, .state_dim = 16, .groups = r.in32(0, 3)}.forms();
-        case 2: return GatedDelta{.key_heads = heads, .key_dim = dim, .value_heads = 2 * heads, .value_dim = dim}.forms();
+        case 1:
+            return Mamba2{.heads = heads, .head_dim = dim, .state_dim = 16, .groups = r.in32(0, 3)}.forms();
+        case 2:
+            return GatedDelta{.key_heads = heads, .key_dim = dim, .value_heads = 2 * heads, .value_dim = dim}
+                .forms();
         case 3: return Kda{.heads = heads, .head_dim = dim}.forms();
         case 4: return lightning(heads, dim).forms();
         case 5: return gla(heads, dim, 2 * dim).forms();
@@ -54,9 +61,14 @@ LayerForms recurrent(Random& r) {
 
 LayerForms stored(Random& r, LayerForms forms) {
     switch (r.in(0, 5)) {
-        case 0: return each_form(forms, [](const LayerForm& form) noexcept { return Stored{fp8}.store(form); });
-        case 1: return each_form(forms, [](const LayerForm& form) noexcept { return fp8_per_token_head.store(form); });
-        case 2: return each_form(forms, [](const LayerForm& form) noexcept { return Int4PerTokenHead{}.store(form); });
+        case 0:
+            return each_form(forms, [](const LayerForm& form) noexcept { return Stored{fp8}.store(form); });
+        case 1:
+            return each_form(forms,
+                             [](const LayerForm& form) noexcept { return fp8_per_token_head.store(form); });
+        case 2:
+            return each_form(forms,
+                             [](const LayerForm& form) noexcept { return Int4PerTokenHead{}.store(form); });
         default: return forms;
     }
 }

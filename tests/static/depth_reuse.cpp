@@ -22,14 +22,16 @@ static_assert(reusing_layers(table(32, 979), 980, llama).value().empty());
 constexpr auto reused = with_depth_reuse(llama, half).value();
 // 32 P + 16 D, by the form and by the closed formula; a fallback of 25% holds a quarter of the rest.
 constexpr Bytes held = fold(reused, {.prompt = 1000_tok, .decoded = 80_tok}).value().total();
-static_assert(held.value / 4096 == layer_tokens(32, 16, 1000, 80) && layer_tokens(32, 16, 1000, 80) == 32 * 1000 + 16 * 80);
+static_assert(held.value / 4096 == layer_tokens(32, 16, 1000, 80) &&
+              layer_tokens(32, 16, 1000, 80) == 32 * 1000 + 16 * 80);
 static_assert(layer_tokens(32, 16, 1000, 80, 250) == 32 * 1000 + 16 * 80 + 16 * 20);
 // Nothing is gained while only the prompt is there.
 static_assert(fold(reused, {.prompt = 1000_tok}).value() == fold(llama, {.prompt = 1000_tok}).value());
 
 // It composes with latents and with storage; a table of another storage or kind is stale.
 constexpr auto latent = compose(repeat(32, Mla{512, 64})).value();
-static_assert(reusing_layers(table(32, 980), 980, latent).error() == Error{.code = Errc::refused_combination, .layer = 0});
+static_assert(reusing_layers(table(32, 980), 980, latent).error() ==
+              Error{.code = Errc::refused_combination, .layer = 0});
 static_assert(reusing_layers(table(32, 980), 980, latent, true).value() == half);
 static_assert(bytes_per_token(with_depth_reuse(latent, half).value()).value() == Bytes{16 * 1152});
 constexpr auto eight = compose(repeat(32, Quantized{Gqa{8, 128}, Stored{int8}})).value();

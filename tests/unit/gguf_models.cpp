@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Eleven models that estimators are often asked about, as GGUF files, at 32,768 tokens: the bytes held are the right ones, and
-// what llama.cpp reserves is the table of docs/explain/llamacpp.md.
+// Eleven models that estimators are often asked about, as GGUF files, at 32,768 tokens: the bytes held are
+// the right ones, and what llama.cpp reserves is the table of docs/explain/llamacpp.md.
 #include "../tools/golden/llamacpp_gguf.hpp"
 
 #include <catch2/catch.hpp>
@@ -39,18 +39,25 @@ struct Row {
 };
 
 std::vector<Row> rows() {
-    const Json large{{"llama.block_count", 80}, {"llama.embedding_length", 8192}, {"llama.attention.head_count", 64}};
+    const Json large{
+        {"llama.block_count", 80}, {"llama.embedding_length", 8192}, {"llama.attention.head_count", 64}};
     return {{"Llama-3-8B", "dense.json", "llama31-8b_c1", Json::object(), 4'294'967'296, 0, 4'294'967'296},
             {"Llama-3.1-70B", "dense.json", "llama31-8b_c1", large, 10'737'418'240, 0, 10'737'418'240},
             {"Llama-2-7B", "dense.json", "llama2-7b_mha", Json::object(), 17'179'869'184, 0, 17'179'869'184},
             {"DeepSeek-V3", "mla.json", "deepseek-v3_mla", Json::object(), 2'302'672'896, 0, 2'302'672'896},
             {"DeepSeek-V3.2", "sparse.json", "deepseek32", Json::object(), 2'814'377'984, 0, 2'814'377'984},
-            {"Gemma-3-27B", "layer_split.json", "split_gemma3_2dev_1_1", Json::object(), 3'120'562'176, 0, 3'338'665'984},
-            {"gpt-oss-120b", "swa.json", "gpt-oss-120b_server_auto", Json::object(), 1'212'678'144, 0, 1'236'271'104},
-            {"Qwen3-Next-80B", "dense.json", "qwen3next_nextn_mtp", Json::object(), 805'306'368, 39'518'208, 884'342'784},
-            {"Nemotron-H-8B", "hybrid.json", "nemotron-h-8b", Json::object(), 536'870'912, 51'806'208, 640'483'328},
-            {"Kimi-Linear-48B", "hybrid.json", "kimi-linear-48b_np2_q8", Json::object(), 264'241'152, 43'417'600, 309'133'312},
-            {"MiniCPM3-4B", "dense.json", "minicpm3-4b_expanded_mla", Json::object(), 26'004'684'800, 0, 26'004'684'800}};
+            {"Gemma-3-27B", "layer_split.json", "split_gemma3_2dev_1_1", Json::object(), 3'120'562'176, 0,
+             3'338'665'984},
+            {"gpt-oss-120b", "swa.json", "gpt-oss-120b_server_auto", Json::object(), 1'212'678'144, 0,
+             1'236'271'104},
+            {"Qwen3-Next-80B", "dense.json", "qwen3next_nextn_mtp", Json::object(), 805'306'368, 39'518'208,
+             884'342'784},
+            {"Nemotron-H-8B", "hybrid.json", "nemotron-h-8b", Json::object(), 536'870'912, 51'806'208,
+             640'483'328},
+            {"Kimi-Linear-48B", "hybrid.json", "kimi-linear-48b_np2_q8", Json::object(), 264'241'152,
+             43'417'600, 309'133'312},
+            {"MiniCPM3-4B", "dense.json", "minicpm3-4b_expanded_mla", Json::object(), 26'004'684'800, 0,
+             26'004'684'800}};
 }
 
 }  // namespace

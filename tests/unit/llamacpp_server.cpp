@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// llama-server's prefix reuse beyond the recorded runs: states and chunk reuse, full checkpoint lists, the RAM cache's limit;
-// and models of ollama by name.
+// llama-server's prefix reuse beyond the recorded runs: states and chunk reuse, full checkpoint lists, the
+// RAM cache's limit; and models of ollama by name.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -64,7 +64,8 @@ TEST_CASE("a full list of checkpoints loses the oldest, or close ones of earlier
 }
 
 TEST_CASE("without checkpoints a window goes back only as far as its cells reach") {
-    ServerReuse server = server_of(windowed, {.n_ctx = 2048, .n_batch = 64, .n_ubatch = 64}, {.checkpoints = 0, .ram = 0});
+    ServerReuse server =
+        server_of(windowed, {.n_ctx = 2048, .n_batch = 64, .n_ubatch = 64}, {.checkpoints = 0, .ram = 0});
     server.serve(text(0, 600), {});
     CHECK(server.serve(text(0, 500) + text(0, 50, 1), {}).cached == 500);
     CHECK(server.serve(text(0, 300) + text(0, 50, 2), {}).cached == 0);
@@ -84,7 +85,8 @@ TEST_CASE("ollama's names lead to the file of their model layer") {
     std::filesystem::create_directories(folder / "manifests/registry.ollama.ai/library/tiny");
     std::filesystem::create_directories(folder / "blobs");
     std::filesystem::copy_file(KVCAP_SOURCE_DIR "/tests/golden/llama_cpp/gguf/llama31-8b.header.gguf",
-                               folder / "blobs/sha256-12ab", std::filesystem::copy_options::overwrite_existing);
+                               folder / "blobs/sha256-12ab",
+                               std::filesystem::copy_options::overwrite_existing);
     std::ofstream{folder / "manifests/registry.ollama.ai/library/tiny/8b"}
         << R"({"layers":[{"mediaType":"application/vnd.ollama.image.license","digest":"sha256:00"},)"
            R"({"mediaType":"application/vnd.ollama.image.model","digest":"sha256:12ab"}]})";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Parameter counts against published totals, exact sums from safetensors headers, and what lands on a rank.
+#include <unistd.h>
 #include <catch2/catch.hpp>
 #include <kvcap/io/model_weights.hpp>
-#include <unistd.h>
 
 using namespace kvcap;
 namespace fs = std::filesystem;
@@ -47,16 +47,16 @@ u64 on_rank(const Weights& weights, u32 tp, u32 pp, u32 ep = 1, u32 stage = 0, b
 
 TEST_CASE("published totals: dense models", "[weights]") {
     CHECK(parameters(dense("llama", 32, 4096, 32, 32, 11008, 32000)) == 6'738'415'616);   // Llama-2-7B
-    CHECK(parameters(llama3_8b) == 8'030'261'248);                                         // Llama-3-8B
-    CHECK(parameters(dense("llama", 80, 8192, 64, 8, 28672, 128256)) == 70'553'706'496);   // Llama-3-70B
+    CHECK(parameters(llama3_8b) == 8'030'261'248);                                        // Llama-3-8B
+    CHECK(parameters(dense("llama", 80, 8192, 64, 8, 28672, 128256)) == 70'553'706'496);  // Llama-3-70B
     CHECK(parameters(dense("llama", 126, 16384, 128, 8, 53248, 128256)) == 405'853'388'800);
     CHECK(parameters(dense("llama", 16, 2048, 32, 8, 8192, 128256,
                            R"(, "head_dim": 64, "tie_word_embeddings": true)")) == 1'235'814'400);
     CHECK(parameters(dense("mistral", 32, 4096, 32, 8, 14336, 32000)) == 7'241'732'096);
-    CHECK(parameters(dense("qwen2", 28, 3584, 28, 4, 18944, 152064)) == 7'615'616'512);    // Qwen2-7B
-    CHECK(parameters(dense("qwen2", 80, 8192, 64, 8, 29568, 152064)) == 72'706'203'648);   // Qwen2.5-72B
-    CHECK(parameters(dense("qwen3", 36, 4096, 32, 8, 12288, 151936)) == 8'190'735'360);    // Qwen3-8B
-    CHECK(parameters(dense("gemma2", 42, 3584, 16, 8, 14336, 256000)) == 9'241'705'984);   // Gemma-2-9B
+    CHECK(parameters(dense("qwen2", 28, 3584, 28, 4, 18944, 152064)) == 7'615'616'512);   // Qwen2-7B
+    CHECK(parameters(dense("qwen2", 80, 8192, 64, 8, 29568, 152064)) == 72'706'203'648);  // Qwen2.5-72B
+    CHECK(parameters(dense("qwen3", 36, 4096, 32, 8, 12288, 151936)) == 8'190'735'360);   // Qwen3-8B
+    CHECK(parameters(dense("gemma2", 42, 3584, 16, 8, 14336, 256000)) == 9'241'705'984);  // Gemma-2-9B
     CHECK(
         parameters(R"({"model_type": "gpt2", "n_layer": 12, "n_embd": 768, "n_head": 12, "n_positions": 1024,
                          "vocab_size": 50257})") == 124'439'808);
@@ -74,10 +74,15 @@ TEST_CASE("published totals: experts and latents", "[weights]") {
 }
 
 TEST_CASE("published totals: states", "[weights]") {
-    CHECK(parameters(R"({"model_type": "qwen3_next", "vocab_size": 151936, "num_experts": 512, "moe_intermediate_size": 512,
-                         "shared_expert_intermediate_size": 512, "intermediate_size": 5120})") == 79'674'391'296);
-    CHECK(parameters(R"({"model_type": "mamba", "hidden_size": 768, "num_hidden_layers": 24, "vocab_size": 50280})") ==
-          129'135'360);
+    CHECK(
+        parameters(
+            R"({"model_type": "qwen3_next", "vocab_size": 151936, "num_experts": 512, "moe_intermediate_size": 512,
+                         "shared_expert_intermediate_size": 512, "intermediate_size": 5120})") ==
+        79'674'391'296);
+    CHECK(
+        parameters(
+            R"({"model_type": "mamba", "hidden_size": 768, "num_hidden_layers": 24, "vocab_size": 50280})") ==
+        129'135'360);
 }
 
 TEST_CASE("families without formulas and configs without a vocabulary are refused", "[weights]") {
@@ -158,8 +163,8 @@ TEST_CASE("exact sums from safetensors headers, the index alone, and a card", "[
     CHECK_FALSE(exact->tied);
     CHECK(exact->groups.at(0).part == WeightPart::keys);
     CHECK(exact->groups.at(0).heads == 1);
-    CHECK(on_rank(*exact, 2, 2, 1, 0) == 64);           // one key head: copied
-    CHECK(on_rank(*exact, 2, 2, 1, 1) == 64 + 160);     // half the experts, half the head
+    CHECK(on_rank(*exact, 2, 2, 1, 0) == 64);        // one key head: copied
+    CHECK(on_rank(*exact, 2, 2, 1, 1) == 64 + 160);  // half the experts, half the head
 
     with("m-2.safetensors",
          R"({"lm_head.weight": {"dtype": "F32", "shape": [10, 8], "data_offsets": [0, 321]}})");

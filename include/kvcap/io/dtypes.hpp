@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What do `--kv-cache-dtype`, `--state-dtype`, `--conv-dtype` and `--index-dtype` mean? Names of vLLM, SGLang, llama.cpp and
-// plain types, each a storage scheme applied to every cache it concerns. `auto` keeps what the model's reader
-// chose: it never copies how the weights are quantised.
+// What do `--kv-cache-dtype`, `--state-dtype`, `--conv-dtype` and `--index-dtype` mean? Names of vLLM,
+// SGLang, llama.cpp and plain types, each a storage scheme applied to every cache it concerns. `auto` keeps
+// what the model's reader chose: it never copies how the weights are quantised.
 #pragma once
 
 #include <kvcap/fold.hpp>
@@ -102,8 +102,8 @@ struct NamedFormat {
 };
 
 inline constexpr NamedFormat state_formats[] = {
-    {"bf16", bf16}, {"bfloat16", bf16}, {"f16", f16}, {"fp16", f16}, {"float16", f16}, {"half", f16},
-    {"f32", f32}, {"fp32", f32}, {"float32", f32}, {"fp8", fp8},
+    {"bf16", bf16}, {"bfloat16", bf16}, {"f16", f16},  {"fp16", f16},    {"float16", f16},
+    {"half", f16},  {"f32", f32},       {"fp32", f32}, {"float32", f32}, {"fp8", fp8},
 };
 /// fp8 with an fp32 scale per 128 (132 bytes for 128), mxfp4 (68).
 inline constexpr NamedFormat index_formats[] = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// It does not fit: what is the smallest single change that makes it fit? Each kind of change is tried in steps, and every
-// answer was evaluated: it fits, and the next smaller step does not.
+// It does not fit: what is the smallest single change that makes it fit? Each kind of change is tried in
+// steps, and every answer was evaluated: it fits, and the next smaller step does not.
 #pragma once
 
 #include <kvcap/plan/fit.hpp>
@@ -26,7 +26,8 @@ struct Change {
     friend constexpr bool operator==(const Change&, const Change&) = default;
 };
 
-/// Bounds of the search. gpus: the most that TP x PP may use. tp_allowed: refused splits are skipped by evaluation.
+/// Bounds of the search. gpus: the most that TP x PP may use. tp_allowed: refused splits are skipped by
+/// evaluation.
 struct ChangeLimits {
     u32 gpus = 8;
     u32 kv_formats = 1;
@@ -35,7 +36,8 @@ struct ChangeLimits {
 
 namespace changes {
 
-/// The first setting of a doubling sequence that fits, if any. next(setting) -> false when there is none left.
+/// The first setting of a doubling sequence that fits, if any. next(setting) -> false when there is none
+/// left.
 constexpr bool first_that_fits(Setting setting, auto next, auto fits, Setting& found) noexcept {
     while (next(setting)) {
         if (fits(setting)) {
@@ -49,7 +51,8 @@ constexpr bool first_that_fits(Setting setting, auto next, auto fits, Setting& f
 }  // namespace changes
 
 /// fits(setting) -> bool, monotone in tokens, sequences and memory. Answers in the order of ChangeKind.
-constexpr Inplace<Change, 8> smallest_changes(const Setting& asked, const ChangeLimits& limits, auto fits) noexcept {
+constexpr Inplace<Change, 8> smallest_changes(const Setting& asked, const ChangeLimits& limits,
+                                              auto fits) noexcept {
     Inplace<Change, 8> all{};
     const auto keep = [&](ChangeKind kind, const Setting& setting) noexcept {
         static_cast<void>(all.push({kind, setting}));  // seven kinds, eight places
@@ -60,12 +63,18 @@ constexpr Inplace<Change, 8> smallest_changes(const Setting& asked, const Change
         return changed;
     };
     const auto tokens = [&](u64 n) noexcept { return with([&](Setting& s) noexcept { s.tokens = {n}; }); };
-    const auto sequences = [&](u64 n) noexcept { return with([&](Setting& s) noexcept { s.sequences = n; }); };
-    const auto memory = [&](u64 n) noexcept { return with([&](Setting& s) noexcept { s.extra_memory = {n}; }); };
-    if (const u64 n = largest(asked.tokens.value, [&](u64 m) noexcept { return m == 0 || fits(tokens(m)); }); n > 0) {
+    const auto sequences = [&](u64 n) noexcept {
+        return with([&](Setting& s) noexcept { s.sequences = n; });
+    };
+    const auto memory = [&](u64 n) noexcept {
+        return with([&](Setting& s) noexcept { s.extra_memory = {n}; });
+    };
+    if (const u64 n = largest(asked.tokens.value, [&](u64 m) noexcept { return m == 0 || fits(tokens(m)); });
+        n > 0) {
         keep(ChangeKind::shorter, tokens(n));
     }
-    if (const u64 n = largest(asked.sequences, [&](u64 m) noexcept { return m == 0 || fits(sequences(m)); }); n > 0) {
+    if (const u64 n = largest(asked.sequences, [&](u64 m) noexcept { return m == 0 || fits(sequences(m)); });
+        n > 0) {
         keep(ChangeKind::fewer, sequences(n));
     }
     Setting found{};
@@ -92,7 +101,8 @@ constexpr Inplace<Change, 8> smallest_changes(const Setting& asked, const Change
         keep(ChangeKind::more_pp, found);
     }
     if (fits(memory(limits.most_memory.value))) {
-        const u64 lacking = largest(limits.most_memory.value, [&](u64 m) noexcept { return !fits(memory(m)); });
+        const u64 lacking =
+            largest(limits.most_memory.value, [&](u64 m) noexcept { return !fits(memory(m)); });
         keep(ChangeKind::more_memory, memory(lacking + 1));
     }
     return all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which split of n devices serves this best? Every TP x PP x CP x DP with that product, attention data parallelism inside
-// TP, every stored format and block size; each is evaluated once by the caller's engine. What does not divide or fit is
-// kept with its reason; what fits is ranked.
+// Which split of n devices serves this best? Every TP x PP x CP x DP with that product, attention data
+// parallelism inside TP, every stored format and block size; each is evaluated once by the caller's engine.
+// What does not divide or fit is kept with its reason; what fits is ranked.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace kvcap::inline v1 {
 
-/// dp: replicas of the whole model. attention_dp: inside each group of tp ranks every rank holds whole requests and the
-/// experts are spread over the group (EP). format, block: indices into the caller's lists.
+/// dp: replicas of the whole model. attention_dp: inside each group of tp ranks every rank holds whole
+/// requests and the experts are spread over the group (EP). format, block: indices into the caller's lists.
 struct Candidate {
     Sharding sharding{};
     u32 dp = 1;
@@ -21,8 +21,8 @@ struct Candidate {
     friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
-/// What the engine says of a candidate, summed over the whole deployment. read_per_token: cache bytes that one decoded
-/// token makes the busiest rank read.
+/// What the engine says of a candidate, summed over the whole deployment. read_per_token: cache bytes that
+/// one decoded token makes the busiest rank read.
 struct Outcome {
     u64 sequences = 0;
     u64 context = 0;
@@ -71,12 +71,16 @@ inline void each_candidate(const SearchSpace& space, auto visit) {
     };
     for (u32 tp = 1; tp <= std::min(space.devices, space.most_tp); ++tp) {
         for (u32 pp = 1; space.devices % tp == 0 && pp <= std::min(space.devices / tp, space.most_pp); ++pp) {
-            for (u32 cp = 1; space.devices % (tp * pp) == 0 && cp <= std::min(space.devices / (tp * pp), space.most_cp);
+            for (u32 cp = 1;
+                 space.devices % (tp * pp) == 0 && cp <= std::min(space.devices / (tp * pp), space.most_cp);
                  ++cp) {
                 if (space.devices % (tp * pp * cp) != 0) {
                     continue;
                 }
-                Candidate candidate{.sharding = {.tp = tp, .pp = pp, .cp = cp, .uneven = space.uneven,
+                Candidate candidate{.sharding = {.tp = tp,
+                                                 .pp = pp,
+                                                 .cp = cp,
+                                                 .uneven = space.uneven,
                                                  .remainder = space.remainder},
                                     .dp = space.devices / (tp * pp * cp)};
                 with_lists(candidate);
@@ -89,10 +93,13 @@ inline void each_candidate(const SearchSpace& space, auto visit) {
     }
 }
 
-/// Better first. Ties: fewer stages, then the smaller tensor-parallel size, then the first format and block: a total order.
+/// Better first. Ties: fewer stages, then the smaller tensor-parallel size, then the first format and block:
+/// a total order.
 inline bool better(const Ranked& a, const Ranked& b, Goal goal) {
     const auto key = [goal](const Outcome& o) {
-        return goal == Goal::sequences ? o.sequences : goal == Goal::context ? o.context : off_scale - o.read_per_token;
+        return goal == Goal::sequences ? o.sequences
+               : goal == Goal::context ? o.context
+                                       : off_scale - o.read_per_token;
     };
     if (key(a.outcome) != key(b.outcome)) {
         return key(a.outcome) > key(b.outcome);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A line chart as one SVG text: logarithmic or plain axes, direct labels at the lines' ends, readable on light and dark
-// pages (colours follow the reader's scheme). No script, no font, no outside file.
+// A line chart as one SVG text: logarithmic or plain axes, direct labels at the lines' ends, readable on
+// light and dark pages (colours follow the reader's scheme). No script, no font, no outside file.
 #pragma once
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,8 +20,8 @@ struct Series {
 struct Axis {
     std::string title;
     bool logarithmic = true;
-    double base = 2;                                  ///< of the ticks on a logarithmic axis
-    std::string (*label)(double) = nullptr;           ///< how a tick is written
+    double base = 2;                         ///< of the ticks on a logarithmic axis
+    std::string (*label)(double) = nullptr;  ///< how a tick is written
 };
 
 /// "1K", "1M" in powers of 1,024.
@@ -43,13 +43,19 @@ inline std::string binary_bytes(double n) {
     return fmt::format("{:g} {}", n, suffix[step]);
 }
 
-inline std::string plain_number(double n) { return fmt::format("{:g}", n); }
+inline std::string plain_number(double n) {
+    return fmt::format("{:g}", n);
+}
 
 /// Text safe inside SVG.
 inline std::string escaped(const std::string& text) {
     std::string out;
     for (const char c : text) {
-        out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : c == '"' ? "&quot;" : std::string(1, c);
+        out += c == '<'   ? "&lt;"
+               : c == '>' ? "&gt;"
+               : c == '&' ? "&amp;"
+               : c == '"' ? "&quot;"
+                          : std::string(1, c);
     }
     return out;
 }
@@ -137,7 +143,10 @@ private:
         }
         const double raw = (s.high - s.low) / 5;
         const double ten = std::pow(10, std::floor(std::log10(raw)));
-        const double step = raw / ten < 1.5 ? ten : raw / ten < 3.5 ? 2 * ten : raw / ten < 7.5 ? 5 * ten : 10 * ten;
+        const double step = raw / ten < 1.5   ? ten
+                            : raw / ten < 3.5 ? 2 * ten
+                            : raw / ten < 7.5 ? 5 * ten
+                                              : 10 * ten;
         for (double v = std::ceil(s.low / step) * step; v <= s.high; v += step) {
             at.push_back(std::abs(v) < step / 1000 ? 0 : v);
         }
@@ -153,47 +162,61 @@ private:
     };
 
     static std::string colours(const Colours& c) {
-        std::string out = fmt::format(".paper {{ fill: {}; }} .ink {{ fill: {}; }} .soft {{ fill: {}; }}\n"
-                                      ".grid {{ stroke: {}; }} .level {{ stroke: {}; }}\n",
-                                      c.paper, c.ink, c.soft, c.grid, c.soft);
+        std::string out = fmt::format(
+            ".paper {{ fill: {}; }} .ink {{ fill: {}; }} .soft {{ fill: {}; }}\n"
+            ".grid {{ stroke: {}; }} .level {{ stroke: {}; }}\n",
+            c.paper, c.ink, c.soft, c.grid, c.soft);
         for (int i = 0; i < 8; ++i) {
-            out += fmt::format(".s{0} {{ stroke: {1}; }} .t{0} {{ fill: {1}; }}{2}", i, c.line[i], i % 4 == 3 ? "\n" : " ");
+            out += fmt::format(".s{0} {{ stroke: {1}; }} .t{0} {{ fill: {1}; }}{2}", i, c.line[i],
+                               i % 4 == 3 ? "\n" : " ");
         }
         return out;
     }
 
     std::string head() const {
         return fmt::format(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" role=\"img\" aria-label=\"{2}\">\n"
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
+            "aria-label=\"{2}\">\n"
             "<style>\n{4}@media (prefers-color-scheme: dark) {{\n{5}}}\n"
             "text {{ font: 13px system-ui, sans-serif; }} path {{ fill: none; stroke-width: 2.2; }}\n"
             ".level {{ stroke-dasharray: 6 4; }}\n"
             "</style>\n<rect class=\"paper\" width=\"{0}\" height=\"{1}\"/>\n"
             "<text class=\"ink\" x=\"{3}\" y=\"26\" style=\"font-size: 16px; font-weight: 600\">{2}</text>\n",
             width, height, escaped(title_), left,
-            colours({"#ffffff", "#1c1c1c", "#5c5c5c", "#d9d9d9", {"#0b62a4", "#b8460e", "#2b7a3f", "#7b3fa0", "#8a6d00",
-                     "#a3195b", "#00707a", "#555555"}}),
-            colours({"#16181c", "#ececec", "#a8abb2", "#3a3d44", {"#6cb6ff", "#ff9d5c", "#7fd48f", "#cf9dff", "#e6c84a",
-                     "#ff8ab8", "#5cd6df", "#c0c0c0"}}));
+            colours(
+                {"#ffffff",
+                 "#1c1c1c",
+                 "#5c5c5c",
+                 "#d9d9d9",
+                 {"#0b62a4", "#b8460e", "#2b7a3f", "#7b3fa0", "#8a6d00", "#a3195b", "#00707a", "#555555"}}),
+            colours(
+                {"#16181c",
+                 "#ececec",
+                 "#a8abb2",
+                 "#3a3d44",
+                 {"#6cb6ff", "#ff9d5c", "#7fd48f", "#cf9dff", "#e6c84a", "#ff8ab8", "#5cd6df", "#c0c0c0"}}));
     }
 
     std::string grid(const Span& x, const Span& y) const {
         std::string out;
         for (const double v : ticks(x_, x)) {
-            out += fmt::format("<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>"
-                               "<text class=\"soft\" x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4}</text>\n",
-                               px(x, v), top, height - bottom, height - bottom + 20,
-                               x_.label ? x_.label(v) : plain_number(v));
+            out += fmt::format(
+                "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>"
+                "<text class=\"soft\" x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4}</text>\n",
+                px(x, v), top, height - bottom, height - bottom + 20,
+                x_.label ? x_.label(v) : plain_number(v));
         }
         for (const double v : ticks(y_, y)) {
-            out += fmt::format("<line class=\"grid\" y1=\"{0:.1f}\" y2=\"{0:.1f}\" x1=\"{1}\" x2=\"{2}\"/>"
-                               "<text class=\"soft\" x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
-                               py(y, v), left, width - right, left - 8, py(y, v) + 4,
-                               y_.label ? y_.label(v) : plain_number(v));
+            out += fmt::format(
+                "<line class=\"grid\" y1=\"{0:.1f}\" y2=\"{0:.1f}\" x1=\"{1}\" x2=\"{2}\"/>"
+                "<text class=\"soft\" x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
+                py(y, v), left, width - right, left - 8, py(y, v) + 4,
+                y_.label ? y_.label(v) : plain_number(v));
         }
         out += fmt::format("<text class=\"soft\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
                            left + (width - left - right) / 2, height - 14, escaped(x_.title));
-        out += fmt::format("<text class=\"soft\" x=\"{}\" y=\"{}\">{}</text>\n", 8, top - 8, escaped(y_.title));
+        out +=
+            fmt::format("<text class=\"soft\" x=\"{}\" y=\"{}\">{}</text>\n", 8, top - 8, escaped(y_.title));
         return out;
     }
 
@@ -210,8 +233,9 @@ private:
             out += fmt::format("<path class=\"s{}\" d=\"{}\"/>\n", i % 8, path);
         }
         for (const auto& [name, v] : levels_) {
-            out += fmt::format("<line class=\"level\" x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>\n", left,
-                               width - right, py(y, v));
+            out +=
+                fmt::format("<line class=\"level\" x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>\n",
+                            left, width - right, py(y, v));
         }
         return out;
     }
@@ -226,7 +250,8 @@ private:
         std::vector<Label> all;
         for (std::size_t i = 0; i < series_.size(); ++i) {
             if (!series_[i].points.empty()) {
-                all.push_back({py(y, series_[i].points.back().second), series_[i].name, fmt::format("t{}", i % 8)});
+                all.push_back(
+                    {py(y, series_[i].points.back().second), series_[i].name, fmt::format("t{}", i % 8)});
             }
         }
         for (const auto& [name, v] : levels_) {
@@ -239,8 +264,8 @@ private:
         for (Label& label : all) {
             label.y = std::max(label.y, floor_);
             floor_ = label.y + 16;
-            out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" class=\"{}\">{}</text>\n", width - right + 8, label.y + 4,
-                               label.style, escaped(label.text));
+            out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" class=\"{}\">{}</text>\n", width - right + 8,
+                               label.y + 4, label.style, escaped(label.text));
         }
         return out;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What must a device read and compute for one decoded token, and when does the cache outweigh the weights? Bounds, not
-// predictions: time >= max(bytes / bandwidth, flops / peak).
+// What must a device read and compute for one decoded token, and when does the cache outweigh the weights?
+// Bounds, not predictions: time >= max(bytes / bandwidth, flops / peak).
 #pragma once
 
 #include <kvcap/roofline/attention.hpp>
@@ -16,8 +16,8 @@ struct Device {
     constexpr double turning_point() const noexcept { return bandwidth > 0 ? peak / bandwidth : 0; }
 };
 
-/// read_bytes: weights read once per step (no input embedding, which is looked up; only the experts that are routed to).
-/// active_params: parameters that take part in one token.
+/// read_bytes: weights read once per step (no input embedding, which is looked up; only the experts that are
+/// routed to). active_params: parameters that take part in one token.
 struct WeightCost {
     Bytes read_bytes{};
     u64 active_params = 0;
@@ -26,7 +26,7 @@ struct WeightCost {
 /// One decode step of `batch` sequences on one rank.
 struct StepCost {
     Bytes weights{};
-    Footprint cache{};       ///< read bytes of all sequences, by account
+    Footprint cache{};  ///< read bytes of all sequences, by account
     u64 weight_flops = 0;
     u64 attention_flops = 0;
 
@@ -74,18 +74,19 @@ constexpr u64 batch_where_cache_passes(Bytes weight_reads, Bytes cache_reads_eac
     return cache_reads_each.value == 0 ? off_scale : weight_reads.value / cache_reads_each.value + 1;
 }
 
-/// Token passes through the model while n tokens are generated after a prompt of p: with a cache each token once;
-/// without, every step computes all so far again: sum over i < n of (p + i) = n p + n (n - 1) / 2.
+/// Token passes through the model while n tokens are generated after a prompt of p: with a cache each token
+/// once; without, every step computes all so far again: sum over i < n of (p + i) = n p + n (n - 1) / 2.
 constexpr u64 passes_with_cache(u64 prompt, u64 n) noexcept {
     return n == 0 ? 0 : saturating_sum(prompt, n - 1);
 }
 constexpr u64 passes_without_cache(u64 prompt, u64 n) noexcept {
-    const u64 half = n % 2 == 0 ? saturating_product(n / 2, n == 0 ? 0 : n - 1) : saturating_product(n, (n - 1) / 2);
+    const u64 half =
+        n % 2 == 0 ? saturating_product(n / 2, n == 0 ? 0 : n - 1) : saturating_product(n, (n - 1) / 2);
     return saturating_sum(saturating_product(n, prompt), half);
 }
 
-/// Prefill flops of n tokens: 2 x active parameters each, and causal attention over n (n + 1) / 2 positions of the
-/// layers that keep everything (bounded ones over at most their span).
+/// Prefill flops of n tokens: 2 x active parameters each, and causal attention over n (n + 1) / 2 positions
+/// of the layers that keep everything (bounded ones over at most their span).
 constexpr Result<u64> prefill_flops(const ModelSpec& model, u64 n, u64 active_params) noexcept {
     u64 sum = saturating_product(saturating_product(2, active_params), n);
     for (const Cache& cache : model.caches) {
@@ -99,9 +100,10 @@ constexpr Result<u64> prefill_flops(const ModelSpec& model, u64 n, u64 active_pa
         }
         const bool bounded = form.retention.keep != Keep::everything;
         const u64 span = bounded ? smaller(n, (form.retention.span + form.retention.sinks).value) : n;
-        const u64 triangle = span % 2 == 0 ? saturating_product(span / 2, span + 1)
-                                           : saturating_product(span, span / 2 + 1);
-        const u64 positions = saturating_sum(triangle, saturating_product(n - span, span)) / form.retention.stride;
+        const u64 triangle =
+            span % 2 == 0 ? saturating_product(span / 2, span + 1) : saturating_product(span, span / 2 + 1);
+        const u64 positions =
+            saturating_sum(triangle, saturating_product(n - span, span)) / form.retention.stride;
         sum = saturating_sum(sum, saturating_product(position->flops, positions));
     }
     return sum;

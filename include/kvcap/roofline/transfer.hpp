@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Is a stored prefix worth loading, and what else wants the link? Break-even bandwidth = bytes of the prefix / seconds of
-// recomputing it. Expert traffic per token = MoE layers x experts per token x hidden x (dispatch + combine bytes).
+// Is a stored prefix worth loading, and what else wants the link? Break-even bandwidth = bytes of the prefix
+// / seconds of recomputing it. Expert traffic per token = MoE layers x experts per token x hidden x (dispatch
+// + combine bytes).
 #pragma once
 
 #include <kvcap/roofline/decode.hpp>
@@ -9,8 +10,9 @@ namespace kvcap::inline v1 {
 
 /// Bytes per second above which loading a prefix beats computing it again at `flops_per_second`.
 constexpr double break_even_bandwidth(Bytes prefix, u64 recompute_flops, double flops_per_second) noexcept {
-    return recompute_flops == 0 ? 0 : static_cast<double>(prefix.value) * flops_per_second /
-                                          static_cast<double>(recompute_flops);
+    return recompute_flops == 0
+               ? 0
+               : static_cast<double>(prefix.value) * flops_per_second / static_cast<double>(recompute_flops);
 }
 
 /// Seconds to move a prefix from a prefill to a decode worker.
@@ -18,7 +20,8 @@ constexpr double transfer_seconds(Bytes moved, double bytes_per_second, double l
     return latency + static_cast<double>(moved.value) / bytes_per_second;
 }
 
-/// One token's expert traffic, before node-limited routing reduces it. combine is usually bf16 (2), dispatch fp8 (1).
+/// One token's expert traffic, before node-limited routing reduces it. combine is usually bf16 (2), dispatch
+/// fp8 (1).
 struct ExpertTraffic {
     u32 moe_layers = 0;
     u32 experts_per_token = 0;
@@ -27,7 +30,8 @@ struct ExpertTraffic {
     u32 combine_bytes = 2;
 
     constexpr Bytes per_token() const noexcept {
-        return Bytes{saturating_product(u64{moe_layers} * experts_per_token, u64{hidden} * (u64{dispatch_bytes} + combine_bytes))};
+        return Bytes{saturating_product(u64{moe_layers} * experts_per_token,
+                                        u64{hidden} * (u64{dispatch_bytes} + combine_bytes))};
     }
 };
 

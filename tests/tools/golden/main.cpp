@@ -41,7 +41,9 @@ void Report::skip(std::string_view kind) {
     count = count.is_null() ? 1 : count.get<int>() + 1;
 }
 
-void Report::not_askable(std::string_view) { ++not_askable_; }
+void Report::not_askable(std::string_view) {
+    ++not_askable_;
+}
 
 int Report::finish() const {
     for (const auto& [kind, count] : kinds_.items()) {
@@ -103,13 +105,16 @@ void run_file(const std::string& path, Report& report) {
 
 int main(int argc, char** argv) {
     if (argc < 2 || std::string_view{argv[1]} == "--help") {
-        std::puts("usage: kvcap-golden PATH...\n"
-                  "       kvcap-golden --cards [CORPUS]\n"
-                  "       kvcap-golden --cards-table\n"
-                  "Runs files, or the *.json files of folders, of the documented golden formats.\n"
-                  "A line for each failing case (id, field, want, got); ends with `N passed, M failed, K skipped`.\n"
-                  "--cards checks the model cards, with CORPUS (expected.json, configs/index.csv) against published files.\n"
-                  "example: kvcap-golden tests/golden/vllm");
+        std::puts(
+            "usage: kvcap-golden PATH...\n"
+            "       kvcap-golden --cards [CORPUS]\n"
+            "       kvcap-golden --cards-table\n"
+            "Runs files, or the *.json files of folders, of the documented golden formats.\n"
+            "A line for each failing case (id, field, want, got); ends with `N passed, M failed, K "
+            "skipped`.\n"
+            "--cards checks the model cards, with CORPUS (expected.json, configs/index.csv) against "
+            "published files.\n"
+            "example: kvcap-golden tests/golden/vllm");
         return argc < 2 ? 2 : 0;
     }
     if (std::string_view{argv[1]} == "--cards-table") {

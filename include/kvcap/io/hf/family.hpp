@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is a family to the reader? A `model_type`, the rule that lowers it, and what its config class takes for absent keys.
+// What is a family to the reader? A `model_type`, the rule that lowers it, and what its config class takes
+// for absent keys.
 #pragma once
 
 #include <kvcap/units.hpp>

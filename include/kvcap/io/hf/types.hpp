@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Is each known key of the type that every family expects? A key of another type is an error at its place, never taken
-// for an absent one: absent keys have defaults, and a default would be a guess here. null is left to the families.
+// Is each known key of the type that every family expects? A key of another type is an error at its place,
+// never taken for an absent one: absent keys have defaults, and a default would be a guess here. null is left
+// to the families.
 #pragma once
 
 #include <kvcap/io/diagnosis.hpp>
@@ -16,12 +17,21 @@ struct TypedKey {
 };
 
 inline constexpr TypedKey typed_keys[] = {
-    {"text_config", Wanted::block}, {"llm_config", Wanted::block}, {"language_config", Wanted::block},
-    {"thinker_config", Wanted::block}, {"linear_attn_config", Wanted::block},
-    {"sparse_attention_config", Wanted::block}, {"efficient_attention_config", Wanted::block},
-    {"attn_config", Wanted::block}, {"kv_lora_rank", Wanted::count}, {"qk_rope_head_dim", Wanted::count},
-    {"mamba_ssm_dtype", Wanted::text}, {"mamba_ssm_cache_dtype", Wanted::text}, {"layer_types", Wanted::items},
-    {"sliding_window_pattern", Wanted::size}, {"max_position_embeddings", Wanted::size},
+    {"text_config", Wanted::block},
+    {"llm_config", Wanted::block},
+    {"language_config", Wanted::block},
+    {"thinker_config", Wanted::block},
+    {"linear_attn_config", Wanted::block},
+    {"sparse_attention_config", Wanted::block},
+    {"efficient_attention_config", Wanted::block},
+    {"attn_config", Wanted::block},
+    {"kv_lora_rank", Wanted::count},
+    {"qk_rope_head_dim", Wanted::count},
+    {"mamba_ssm_dtype", Wanted::text},
+    {"mamba_ssm_cache_dtype", Wanted::text},
+    {"layer_types", Wanted::items},
+    {"sliding_window_pattern", Wanted::size},
+    {"max_position_embeddings", Wanted::size},
 };
 
 constexpr const char* words_of(Wanted wanted) noexcept {
@@ -39,7 +49,9 @@ inline bool suits(JsonValue value, Wanted wanted) noexcept {
     switch (wanted) {
         case Wanted::block: return value.is_object();
         case Wanted::count: return value.is_whole();
-        case Wanted::size: return value.is_text() || (value.is_whole() && value.whole() != 0 && value.whole() <= (u64{1} << 40));
+        case Wanted::size:
+            return value.is_text() ||
+                   (value.is_whole() && value.whole() != 0 && value.whole() <= (u64{1} << 40));
         case Wanted::text: return value.is_text();
         case Wanted::items: return value.is_array() && value.size() != 0;
     }
@@ -51,8 +63,11 @@ inline std::optional<Problem> mistyped(JsonValue block, const std::string& where
     for (const TypedKey& known : typed_keys) {
         const JsonValue value = block[known.key];
         if (value.given() && !suits(value, known.wanted)) {
-            return Problem{Trouble::invalid, where + '/' + std::string{known.key.name}, value.shown(),
-                           words_of(known.wanted), {}};
+            return Problem{Trouble::invalid,
+                           where + '/' + std::string{known.key.name},
+                           value.shown(),
+                           words_of(known.wanted),
+                           {}};
         }
     }
     return std::nullopt;
