@@ -148,7 +148,7 @@ std::string verdict_words(const Finding& found) {
 std::string capacity_words(const Finding& found) {
     std::string out;
     const bool bound = !found.on.memory.non_kv_known && !found.on.memory.by_budget;
-    const char* upto = bound ? "with no other memory at all: at most " : "";
+    const char* upto = bound ? "at most (if nothing else took memory) " : "";
     const std::string of =
         found.on.mix.each.size() > 1
             ? fmt::format("of this mix ({:.0f} tokens on average)", found.on.mix.average_tokens())
