@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // kvcap size MODEL: bytes held per token, per sequence, on each rank, over all ranks and each byte once.
+#include "engines.hpp"
 #include "screen.hpp"
 
 #include <kvcap/io/spec_line.hpp>
@@ -14,6 +15,7 @@ struct SizeOptions {
     ModelOptions model;
     ShardingOptions sharding;
     LengthOptions lengths;
+    EngineOptions engine;
     Output output;
     bool explain = false;
     bool per_layer = false;
@@ -55,11 +57,53 @@ std::vector<Note> notes_of(const Model& model, const report::SizeQuestion& asked
     return notes;
 }
 
+/// What an engine sets aside for one request of each length on the fullest rank, whatever memory there is.
+struct Reserved {
+    std::string rules;
+    std::vector<report::ReservedAt> points;
+};
+
+Reserved reserved_by(const SizeOptions& options, const Model& model, const report::SizeQuestion& asked,
+                     std::vector<Note>& notes) {
+    const EngineFace& face = options.engine.face();
+    const EngineFlags flags = options.engine.flags();
+    Reserved all{};
+    for (const report::SizePoint& point : asked.points) {
+        EngineQuestion question{.model = &model, .version = options.engine.version(),
+                                .kv_cache_dtype = options.model.kv_cache_dtype, .sharding = asked.sharding};
+        question.available.assign(asked.sharding.pp, Bytes{u64{1} << 46});
+        question.each = {point.lengths};
+        question.counts = {1};
+        question.max_len = larger(point.tokens, 1);
+        question.flags = &flags;
+        const EngineAnswer answer = face.ask(question);
+        if (!answer.runs()) {
+            stop(Exit::does_not_fit, fmt::format("{}: {}", answer.rules, answer.refusal));
+        }
+        notes.insert(notes.end(), all.points.empty() ? answer.notes.begin() : answer.notes.end(), answer.notes.end());
+        all.rules = answer.rules;
+        all.points.push_back({point.tokens, answer.reserved_request, answer.request_units, answer.unit});
+    }
+    return all;
+}
+
+std::string reserved_text(const Reserved& reserved, report::Unit unit) {
+    std::string out;
+    for (const report::ReservedAt& at : reserved.points) {
+        out += paragraph(fmt::format("  {} reserves {} on a rank for a request of {} tokens ({} {})", reserved.rules,
+                                     report::amount_and_exact(at.bytes, unit), report::grouped(at.tokens),
+                                     report::grouped(at.units), at.unit)) + '\n';
+    }
+    return out;
+}
+
 void print_screen(const SizeOptions& options, const Model& model, const report::SizeQuestion& asked,
-                  const report::SizeAnswer& size, const std::vector<Note>& notes, Session& session) {
+                  const report::SizeAnswer& size, const Reserved& reserved, const std::vector<Note>& notes,
+                  Session& session) {
     const report::Unit unit = options.output.unit_for(size.points.back().total);
     std::string out = heading(model, report::sharding_words(asked), session);
     out += report::SizeScreen{model.spec, asked, size, unit}.table();
+    out += reserved_text(reserved, unit);
     if (options.per_layer) {
         out += '\n' + paragraphs(report::layers_table(model.spec, model.read.shared));
     }
@@ -82,7 +126,8 @@ void run(const SizeOptions& options, Session& session) {
     }
     const report::SizeQuestion asked = question(options, model);
     const report::SizeAnswer size = value_of(report::answer(model.spec, asked), model.label);
-    const std::vector<Note> notes = notes_of(model, asked);
+    std::vector<Note> notes = notes_of(model, asked);
+    const Reserved reserved = options.engine.engine == "exact" ? Reserved{} : reserved_by(options, model, asked, notes);
     if (options.output.csv) {
         return session.print(report::size_csv(asked, size));
     }
@@ -92,11 +137,13 @@ void run(const SizeOptions& options, Session& session) {
                                                    : !model.label.empty()   ? model.label
                                                                             : spec,
                                           .spec = spec,
-                                          .kv_cache_dtype = model.dtype};
+                                          .kv_cache_dtype = model.dtype,
+                                          .engine = reserved.points.empty() ? "exact" : reserved.rules,
+                                          .reserved = reserved.points};
         return session.print(report::size_json(heading, model.spec, model.read, asked, size, notes,
                                                options.per_layer));
     }
-    print_screen(options, model, asked, size, notes, session);
+    print_screen(options, model, asked, size, reserved, notes, session);
 }
 
 }  // namespace
@@ -108,6 +155,7 @@ void add_size(CLI::App& app, Session& session) {
     options->lengths.add_to(*verb);
     options->sharding.add_to(*verb);
     options->model.add_formats_to(*verb);
+    options->engine.add_to(*verb);
     verb->add_flag("--explain", options->explain, "The arithmetic as on paper; every note");
     verb->add_flag("--per-layer", options->per_layer, "Every layer");
     options->output.add_to(*verb);

@@ -12,12 +12,21 @@
 
 namespace kvcap::inline v1::report {
 
+/// What an engine sets aside on the fullest rank for one request: bytes, and units of its scarcest pool.
+struct ReservedAt {
+    u64 tokens = 0;
+    Bytes bytes{};
+    u64 units = 0;
+    std::string unit{};
+};
+
 /// What the reader and the options say, beside the numbers.
 struct SizeHeading {
     std::string model;
     std::string spec;
     std::string kv_cache_dtype;
     std::string engine = "exact";
+    std::vector<ReservedAt> reserved{};
 };
 
 inline void write_rank(Json& json, const RankBytes& rank) {
@@ -141,6 +150,14 @@ inline std::string size_json(const SizeHeading& heading, const ModelSpec& model,
     write_groups(json, model, size);
     if (per_layer) {
         write_layers(json, model, read.shared, size);
+    }
+    if (!heading.reserved.empty()) {
+        json.array("reserved_per_request");
+        for (const ReservedAt& at : heading.reserved) {
+            json.object({}, Layout::flat).field("tokens", at.tokens).field("bytes", at.bytes);
+            json.field("units", at.units).field("unit", at.unit).end();
+        }
+        json.end();
     }
     write_notes(json, notes);
     return json.end().text();
