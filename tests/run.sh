@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tests/run.sh [--yes] [--full [PART...]]: the fast tier on a Debian 12 machine (packages, build, all tests). --full adds
-# PARTs, or all of them: clang14 clang19 asan consumers-release headers tidy fuzz-replay.
+# PARTs, or all of them: clang14 clang19 asan headers fuzz-replay bench-build.
 set -eu
 cd "$(dirname "$0")/.."
 packages="g++ cmake ninja-build git pkg-config nlohmann-json3-dev libfmt-dev catch2 libcli11-dev libssl-dev"
