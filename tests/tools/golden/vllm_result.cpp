@@ -15,8 +15,9 @@ VllmGroups::VllmGroups(const vllm::Design& design) : made{design} {
     for (u32 c = 0; c < order.size(); ++c) {
         order[c] = c;
     }
-    std::stable_sort(order.begin(), order.end(), [&](u32 a, u32 b) {
-        return design.grouping.placed[a].place < design.grouping.placed[b].place;
+    std::sort(order.begin(), order.end(), [&](u32 a, u32 b) {
+        const auto& placed = design.grouping.placed;
+        return placed[a].place != placed[b].place ? placed[a].place < placed[b].place : a < b;
     });
     for (const u32 c : order) {
         if (const Placement& at = design.grouping.placed[c]; at != vllm::nowhere) {
