@@ -89,16 +89,8 @@ const char* name_of(sglang::PoolKind kind) {
 
 void fill_rows(const EngineQuestion& question, EngineAnswer& answer) {
     for (u32 c = 0; c < answer.plan.classes.size(); ++c) {
-        const GroupClass& kind = answer.plan.classes[c];
-        PoolRow row{.holds = name_of(static_cast<sglang::PoolKind>(kind.kind)),
-                    .groups = kind.groups,
-                    .tokens_per_unit = kind.block,
-                    .unit = kind.page};
-        for (const Placement& place : answer.plan.placed) {
-            row.caches += place.group_class == c ? 1 : 0;
-        }
-        row.units_per_request = kind.steps.units(question.longest()) * kind.groups;
-        answer.rows.push_back(row);
+        const auto kind = static_cast<sglang::PoolKind>(answer.plan.classes[c].kind);
+        answer.rows.push_back(row_of(answer.plan, c, name_of(kind), question.longest()));
     }
 }
 
@@ -155,9 +147,7 @@ EngineAnswer ask_sglang(const EngineQuestion& question) {
     answer.unit = engine.options.page == 1 ? "tokens" : fmt::format("pages of {}", engine.options.page);
     answer.verdict = judge(answer.plan, question.load());
     const Demand one = demand(answer.plan, question.longest());
-    for (u32 i = 0; i < answer.plan.pools.size(); ++i) {
-        answer.reserved_request += answer.plan.pools[i].each * one.units[i];
-    }
+    answer.reserved_request = reserved_by(answer.plan, one);
     answer.request_units = one.units.empty() ? 0 : one.units[0];
     fill_rows(question, answer);
     fill_log(*rank, engine.options, answer);

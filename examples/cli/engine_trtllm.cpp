@@ -39,23 +39,21 @@ trtllm::Options options_of(const EngineQuestion& question) {
     return options;
 }
 
+std::string name_of(const Retention& kept) {
+    if (kept.keep == Keep::last) {
+        return "state slots";
+    }
+    if (kept.source == Source::encoder) {
+        return "encoder tokens";
+    }
+    const bool window = kept.keep == Keep::window || kept.keep == Keep::chunk;
+    return window ? fmt::format("window {}", kept.span.value) : "all tokens";
+}
+
 void fill_rows(const EngineQuestion& question, EngineAnswer& answer) {
     for (u32 c = 0; c < answer.plan.classes.size(); ++c) {
-        const GroupClass& kind = answer.plan.classes[c];
-        const bool states = kind.retention.keep == Keep::last;
-        const bool window = kind.retention.keep == Keep::window || kind.retention.keep == Keep::chunk;
-        PoolRow row{.holds = states                                     ? std::string{"state slots"}
-                             : kind.retention.source == Source::encoder ? std::string{"encoder tokens"}
-                             : window ? fmt::format("window {}", kind.retention.span.value)
-                                      : std::string{"all tokens"},
-                    .groups = kind.groups,
-                    .tokens_per_unit = kind.block,
-                    .unit = kind.page};
-        for (const Placement& place : answer.plan.placed) {
-            row.caches += place.group_class == c ? 1 : 0;
-        }
-        row.units_per_request = kind.steps.units(question.longest()) * kind.groups;
-        answer.rows.push_back(row);
+        const Retention& kept = answer.plan.classes[c].retention;
+        answer.rows.push_back(row_of(answer.plan, c, name_of(kept), question.longest()));
     }
 }
 
@@ -104,9 +102,7 @@ EngineAnswer ask_trtllm(const EngineQuestion& question) {
     answer.unit = fmt::format("blocks of {}", engine.options.tokens_per_block);
     answer.verdict = judge(answer.plan, question.load());
     const Demand one = demand(answer.plan, question.longest());
-    for (u32 i = 0; i < answer.plan.pools.size(); ++i) {
-        answer.reserved_request += answer.plan.pools[i].each * one.units[i];
-    }
+    answer.reserved_request = reserved_by(answer.plan, one);
     answer.request_units = one.units.empty() ? 0 : one.units[0];
     if (answer.plan.max_len < question.max_len) {
         answer.verdict.fits = false;

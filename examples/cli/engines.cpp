@@ -54,6 +54,24 @@ std::string EngineQuestion::text(std::string_view flag, std::string otherwise) c
     return flags->find(flag)->second;
 }
 
+PoolRow row_of(const PoolPlan& plan, u32 group_class, std::string holds, const Lengths& request) {
+    const GroupClass& kind = plan.classes[group_class];
+    PoolRow row{.holds = std::move(holds), .groups = kind.groups, .tokens_per_unit = kind.block, .unit = kind.page};
+    for (const Placement& place : plan.placed) {
+        row.caches += place.group_class == group_class ? 1 : 0;
+    }
+    row.units_per_request = kind.steps.units(request) * kind.groups;
+    return row;
+}
+
+Bytes reserved_by(const PoolPlan& plan, const Demand& request) {
+    Bytes sum{};
+    for (u32 i = 0; i < plan.pools.size(); ++i) {
+        sum += plan.pools[i].each * request.units[i];
+    }
+    return sum;
+}
+
 void EngineOptions::add_to(CLI::App& verb) {
     std::string names;
     for (const EngineFace* face : engine_faces()) {

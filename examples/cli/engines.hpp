@@ -67,6 +67,11 @@ struct EngineAnswer {
     bool fits() const { return runs() && verdict.fits; }
 };
 
+/// The row of a plan's group class, with a name for what it holds.
+PoolRow row_of(const PoolPlan& plan, u32 group_class, std::string holds, const Lengths& request);
+/// Bytes of all the units that one request takes of a plan's pools.
+Bytes reserved_by(const PoolPlan& plan, const Demand& request);
+
 /// flags: long names it understands, with their help; "name=help" takes a value, "name!help" is a switch.
 struct EngineFace {
     std::string_view name;
