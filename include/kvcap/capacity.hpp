@@ -38,8 +38,11 @@ struct Spread {
     friend constexpr bool operator==(const Spread&, const Spread&) = default;
 };
 
-/// Held bytes of one sequence over all tensor, pipeline and context ranks.
+/// Held bytes of one sequence over all tensor, pipeline and context ranks. Errors: the split's; Errc::overflow.
 constexpr Result<Spread> over_ranks(const ModelSpec& model, const Lengths& lengths, const Sharding& sharding) noexcept {
+    if (const Error wrong = check_sharding(model, sharding, {}); wrong.code != Errc::ok) {
+        return wrong;
+    }
     Spread spread{};
     for (u32 stage = 0; stage < sharding.pp; ++stage) {
         for (u32 cp = 0; cp < sharding.cp; ++cp) {
@@ -55,7 +58,7 @@ constexpr Result<Spread> over_ranks(const ModelSpec& model, const Lengths& lengt
         return whole.error();
     }
     spread.unique = whole->total();
-    return spread;
+    return spread.stored.value == off_scale ? Result<Spread>{Errc::overflow} : Result<Spread>{spread};
 }
 
 /// One slot of a form over all tensor-parallel ranks; stored / unique is the replication factor.
@@ -68,9 +71,12 @@ constexpr Result<Spread> over_ranks(const LayerForm& form, const Sharding& shard
     return Spread{Slots{sharding.tp} * *own, Slots{1} * *whole};
 }
 
-/// Held bytes on the fullest rank: what must fit everywhere.
+/// Held bytes on the fullest rank: what must fit everywhere. Errors: the split's; Errc::overflow.
 constexpr Result<Bytes> fullest_rank(const ModelSpec& model, const Lengths& lengths, const Sharding& sharding,
                                      u64 sequences = 1) noexcept {
+    if (const Error wrong = check_sharding(model, sharding, {}); wrong.code != Errc::ok) {
+        return wrong;
+    }
     Bytes most{};
     for (u32 stage = 0; stage < sharding.pp; ++stage) {
         const Result<Footprint> own = fold(model, lengths, sharding, {.stage = stage});
@@ -80,7 +86,7 @@ constexpr Result<Bytes> fullest_rank(const ModelSpec& model, const Lengths& leng
         const Bytes here = own->per_sequence() * sequences + own->once;
         most = most < here ? here : most;
     }
-    return most;
+    return most.value == off_scale ? Result<Bytes>{Errc::overflow} : Result<Bytes>{most};
 }
 
 /// The largest n in [0, limit] for which `fits(n)` is true. pre: fits is monotone (true, then false).
@@ -124,6 +130,9 @@ constexpr Result<Tokens> longest(const ModelSpec& model, Bytes budget, const Sha
 /// Most sequences of these lengths whose held bytes fit on every rank.
 constexpr Result<u64> most_sequences(const ModelSpec& model, Bytes budget, const Lengths& lengths,
                                      const Sharding& sharding = {}) noexcept {
+    if (const Error wrong = check_sharding(model, sharding, {}); wrong.code != Errc::ok) {
+        return wrong;
+    }
     u64 most = off_scale;
     for (u32 stage = 0; stage < sharding.pp; ++stage) {
         const Result<Footprint> own = fold(model, lengths, sharding, {.stage = stage});

@@ -16,6 +16,9 @@ struct ElementFormat {
         if (elems == 0) {
             return Error{.code = Errc::zero_dimension};
         }
+        if (bytes == ~u32{0}) {
+            return Errc::overflow;
+        }
         if (elems == 1) {
             return saturating_product(width, bytes);
         }

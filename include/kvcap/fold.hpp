@@ -54,7 +54,7 @@ constexpr Slots slots_on_rank(const LayerForm& form, Slots all, const Sharding& 
 }
 
 constexpr Error check_sharding(const ModelSpec& model, const Sharding& sharding, Rank rank) noexcept {
-    if (sharding.tp == 0 || sharding.cp == 0 || sharding.interleave == 0) {
+    if (sharding.tp == 0 || sharding.pp == 0 || sharding.cp == 0 || sharding.interleave == 0) {
         return {.code = Errc::zero_parallelism};
     }
     if (rank.cp >= sharding.cp) {

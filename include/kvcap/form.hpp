@@ -36,6 +36,10 @@ struct Stream {
     ElementFormat format{};
 
     constexpr u64 elements() const noexcept { return saturating_product(u64{heads} * rows, width); }
+    /// A size at its member's top: some product that made it left the member.
+    constexpr bool is_off_scale() const noexcept {
+        return heads == ~u32{0} || width == ~u32{0} || rows == 0xffff;
+    }
     friend constexpr bool operator==(const Stream&, const Stream&) = default;
 };
 

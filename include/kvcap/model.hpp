@@ -23,10 +23,15 @@ struct ModelSpec {
     u32 draft_layers = 0;
     u32 query_heads = 0;
 
-    /// Adds a cache. A form without streams or elements adds nothing.
+    /// Adds a cache. A form without streams or elements adds nothing; sizes off their scale are Errc::overflow.
     constexpr Errc add(u32 layer, const LayerForm& form) noexcept {
         if (form.elements() == 0) {
             return Errc::ok;
+        }
+        for (const Stream& stream : form.streams) {
+            if (stream.is_off_scale()) {
+                return Errc::overflow;
+            }
         }
         if (form.retention.stride == 0) {
             return Errc::zero_dimension;
@@ -73,6 +78,9 @@ struct Repeat {
 
     constexpr Errc append(ModelSpec& to) const noexcept {
         const LayerForms forms = policy.forms();
+        if (count > ~u32{0} - to.layers) {
+            return Errc::capacity;
+        }
         for (u32 i = 0; i < count; ++i) {
             if (const Errc code = to.add(to.layers++, forms); code != Errc::ok) {
                 return code;

@@ -75,6 +75,9 @@ constexpr Result<u32> heads_on_rank(const Stream& stream, const Sharding& shardi
 constexpr Result<BytesPerSlot> bytes_per_slot(const LayerForm& form, const Sharding& sharding = {}) noexcept {
     u64 sum = 0;
     for (const Stream& stream : form.streams) {
+        if (stream.is_off_scale()) {
+            return Errc::overflow;
+        }
         const Result<u32> heads = heads_on_rank(stream, sharding);
         if (!heads) {
             return heads.error();

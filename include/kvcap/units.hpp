@@ -27,6 +27,15 @@ constexpr u64 saturating_product(u64 a, u64 b) noexcept {
     return a != 0 && b > off_scale / a ? off_scale : a * b;
 }
 
+/// For members narrower than 64 bits: what does not fit becomes the member's top, which stands for "off scale" there.
+constexpr u32 saturated_u32(u64 value) noexcept {
+    return value > ~u32{0} ? ~u32{0} : static_cast<u32>(value);
+}
+
+constexpr u16 saturated_u16(u64 value) noexcept {
+    return value > 0xffff ? u16{0xffff} : static_cast<u16>(value);
+}
+
 /// pre: by > 0
 constexpr u64 ceil_div(u64 value, u64 by) noexcept {
     return value / by + (value % by != 0 ? 1 : 0);

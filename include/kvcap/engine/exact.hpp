@@ -78,7 +78,7 @@ private:
             return Error{.code = Errc::unsupported, .got = kept.stride, .want = 1};
         }
         Steps steps{.source = kept.source, .per = kept.stride, .share = dealt_out ? sharding.cp : 1,
-                    .less = kept.lag + kept.stride - 1};
+                    .less = saturated_u32(u64{kept.lag} + kept.stride - 1)};
         if (kept.keep == Keep::last) {
             return Steps{.source = kept.source, .cap = 1};
         }
@@ -98,17 +98,21 @@ private:
             const LayerForm& form = model.forms[i];
             const u64 bytes = bytes_per_slot(form, sharding).value().value;
             static_cast<void>(plan.page_of_form.push({bytes}));
+            const u64 own = saturating_product(bytes, (*counts)[i]);
+            if (own == off_scale) {
+                return Errc::overflow;
+            }
             if (form.retention.keep == Keep::once) {
-                once += bytes * (*counts)[i];
+                once = saturating_sum(once, own);
                 continue;
             }
             const Result<Steps> steps = steps_of(form, sharding);
             if (!steps) {
                 return steps.error();
             }
-            unit = greatest_common_divisor(unit, bytes * (*counts)[i]);
+            unit = greatest_common_divisor(unit, own);
             plan.classes[plan.classes.count++] = {.retention = form.retention, .block = form.retention.stride,
-                                                  .page = {bytes * (*counts)[i]}, .steps = *steps};
+                                                  .page = {own}, .steps = *steps};
         }
         return with_pool(plan, unit == 0 ? 1 : unit, {available.value - smaller(available.value, once)},
                          stage);

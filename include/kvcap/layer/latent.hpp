@@ -76,7 +76,7 @@ private:
     constexpr LayerForm compressor(u32 width) const noexcept {
         const u32 blocks = overlaps() ? 2 : 1;
         return form_of(Kind::compressor, {.keep = Keep::window, .span = {u64{ratio} * blocks}},
-                       Stream{.role = Role::state, .width = 2 * blocks * width, .format = f32});
+                       Stream{.role = Role::state, .width = saturated_u32(u64{2} * blocks * width), .format = f32});
     }
 };
 

@@ -10,9 +10,9 @@ namespace kvcap::inline v1 {
 
 inline constexpr Retention last_only{.keep = Keep::last};
 
-constexpr Stream conv_of(u32 channels, u32 kernel, ElementFormat format, Split split = Split::channels) noexcept {
-    return {.role = Role::conv, .split = split, .rows = static_cast<u16>(kernel == 0 ? 0 : kernel - 1),
-            .heads = channels, .width = 1, .format = format};
+constexpr Stream conv_of(u64 channels, u32 kernel, ElementFormat format, Split split = Split::channels) noexcept {
+    return {.role = Role::conv, .split = split, .rows = saturated_u16(kernel == 0 ? 0 : kernel - 1),
+            .heads = saturated_u32(channels), .width = 1, .format = format};
 }
 
 /// Mamba (Gu and Dao 2023): conv inner x (kernel - 1); state inner x state_dim.
@@ -44,9 +44,9 @@ struct Mamba2 {
 
     constexpr LayerForms forms() const noexcept {
         Stream b_and_c = conv_of(groups, kernel, conv_format, Split::groups);
-        b_and_c.width = 2 * state_dim;
-        const Stream inner = conv_of(heads * head_dim, kernel, conv_format);
-        const Stream state{.role = Role::state, .split = Split::channels, .rows = static_cast<u16>(head_dim),
+        b_and_c.width = saturated_u32(u64{2} * state_dim);
+        const Stream inner = conv_of(u64{heads} * head_dim, kernel, conv_format);
+        const Stream state{.role = Role::state, .split = Split::channels, .rows = saturated_u16(head_dim),
                            .heads = heads, .width = state_dim, .format = state_format};
         return forms_of(groups == 0 ? form_of(Kind::mamba2, last_only, inner, state)
                                     : form_of(Kind::mamba2, last_only, inner, b_and_c, state));
@@ -67,9 +67,11 @@ struct GatedDelta {
 
     constexpr LayerForms forms() const noexcept {
         return forms_of(form_of(Kind::gated_delta, last_only,
-                                conv_of(2 * key_heads * key_dim + value_heads * value_dim, kernel, conv_format),
+                                conv_of(saturating_sum(saturating_product(u64{2} * key_heads, key_dim),
+                                                       u64{value_heads} * value_dim),
+                                        kernel, conv_format),
                                 Stream{.role = Role::state, .split = Split::channels,
-                                       .rows = static_cast<u16>(value_dim), .heads = value_heads, .width = key_dim,
+                                       .rows = saturated_u16(value_dim), .heads = value_heads, .width = key_dim,
                                        .format = state_format}));
     }
     friend constexpr bool operator==(const GatedDelta&, const GatedDelta&) = default;
@@ -84,9 +86,9 @@ struct Kda {
     ElementFormat state_format = f32;
 
     constexpr LayerForms forms() const noexcept {
-        return forms_of(form_of(Kind::kda, last_only, conv_of(3 * heads * head_dim, kernel, conv_format),
+        return forms_of(form_of(Kind::kda, last_only, conv_of(saturating_product(u64{3} * heads, head_dim), kernel, conv_format),
                                 Stream{.role = Role::state, .split = Split::channels,
-                                       .rows = static_cast<u16>(head_dim), .heads = heads, .width = head_dim,
+                                       .rows = saturated_u16(head_dim), .heads = heads, .width = head_dim,
                                        .format = state_format}));
     }
     friend constexpr bool operator==(const Kda&, const Kda&) = default;
@@ -109,7 +111,7 @@ constexpr State state_of(Kind kind, const Streams&... streams) noexcept {
 }
 
 constexpr Stream matrix_state(u32 heads, u32 rows, u32 width, ElementFormat format) noexcept {
-    return {.role = Role::state, .split = Split::channels, .rows = static_cast<u16>(rows), .heads = heads,
+    return {.role = Role::state, .split = Split::channels, .rows = saturated_u16(rows), .heads = heads,
             .width = width, .format = format};
 }
 

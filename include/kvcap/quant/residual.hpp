@@ -27,7 +27,7 @@ struct Kivi {
 
 private:
     constexpr ElementFormat packed(u32 elems) const noexcept {
-        return {.elems = elems, .bytes = static_cast<u32>(ceil_div(u64{elems} * bits, 8)) + 4};
+        return {.elems = elems, .bytes = saturated_u32(ceil_div(u64{elems} * bits, 8) + 4)};
     }
     static constexpr void keep(LayerForms& into, const LayerForm& form) noexcept {
         if (!into.push(form)) {
@@ -43,7 +43,7 @@ private:
             Stream old = stream;
             const bool key = stream.role == Role::key;
             if (key) {
-                old.width = stream.width * residual;
+                old.width = saturated_u32(u64{stream.width} * residual);
             }
             old.format = packed(group);
             keep(all, form_of(form.kind,

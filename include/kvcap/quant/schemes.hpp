@@ -59,7 +59,7 @@ inline constexpr OneByte fp8_per_head{.per_head = true};
 struct OneBytePerTokenHead {
     constexpr LayerForm store(const LayerForm& form) const noexcept {
         return store_attention(form, [](const Stream& s) noexcept {
-            return ElementFormat{.elems = s.width, .bytes = s.width + 4};
+            return ElementFormat{.elems = s.width, .bytes = saturated_u32(u64{s.width} + 4)};
         });
     }
     friend constexpr bool operator==(const OneBytePerTokenHead&, const OneBytePerTokenHead&) = default;
@@ -96,21 +96,21 @@ struct TurboQuant {
     u32 value_bits = 4;
 
     constexpr LayerForm store(const LayerForm& form) const noexcept {
-        u32 key_bytes = 0;
+        u64 key_bytes = 0;
         return store_attention(form, [&](const Stream& s) noexcept {
             if (s.role == Role::value) {
-                const u32 own = packed(s.width, value_bits) + 4;
-                return ElementFormat{.elems = s.width, .bytes = own + (key_bytes + own) % 2};
+                const u64 own = packed(s.width, value_bits) + 4;
+                return ElementFormat{.elems = s.width, .bytes = saturated_u32(own + (key_bytes + own) % 2)};
             }
             key_bytes = key_bits == 8 ? s.width : packed(s.width, key_bits) + 2;
-            return ElementFormat{.elems = s.width, .bytes = key_bytes};
+            return ElementFormat{.elems = s.width, .bytes = saturated_u32(key_bytes)};
         });
     }
     friend constexpr bool operator==(const TurboQuant&, const TurboQuant&) = default;
 
 private:
-    static constexpr u32 packed(u32 width, u32 bits) noexcept {
-        return static_cast<u32>(ceil_div(u64{width} * bits, 8));
+    static constexpr u64 packed(u32 width, u32 bits) noexcept {
+        return ceil_div(u64{width} * bits, 8);
     }
 };
 
