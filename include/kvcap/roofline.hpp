@@ -3,5 +3,7 @@
 #pragma once
 
 #include <kvcap/roofline/attention.hpp>
+#include <kvcap/roofline/cache_work.hpp>
 #include <kvcap/roofline/decode.hpp>
+#include <kvcap/roofline/prefill.hpp>
 #include <kvcap/roofline/transfer.hpp>

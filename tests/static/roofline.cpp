@@ -63,4 +63,49 @@ static_assert(flops_of(100, 10) == 55 + 90 * 10 && flops_of(100, 1000) == 5'050)
 constexpr Bytes experts = ExpertTraffic{.moe_layers = 58, .experts_per_token = 8, .hidden = 7168}.per_token();
 static_assert(experts == 9'977'856_B && (experts.value + 35'136) / 70'272 == 142);
 
+// Which fills a link first: 450 GB/s carry 45,100 tokens of experts or 6.4 million of cache.
+constexpr LinkLimits limits = link_limits(450e9, 70'272_B, experts);
+static_assert(limits.experts_first() && limits.expert_tokens > 45'099 && limits.expert_tokens < 45'101);
+static_assert(cache_share_of_link(70'272_B, experts) == Ratio{70'272, 10'048'128});
+static_assert(transfer_seconds(Bytes{450'000'000'000}, 450e9) == 1.0);
+
+// Devices turn from reading to computing at about 295 (H100) and 206 (H200) flops a byte, so absorbed MLA is
+// bound by computing on the second and by reading on the first; at fp8 (483.6) it is bound by computing on both.
+constexpr Device h100{.bandwidth = 3.35e12, .peak = 989e12};
+constexpr Device h200{.bandwidth = 4.8e12, .peak = 989e12};
+static_assert(h100.turning_point() > 295 && h100.turning_point() < 295.3);
+static_assert(h200.turning_point() > 206 && h200.turning_point() < 206.1);
+static_assert(absorbed.flops < 295 * absorbed.bytes && absorbed.flops > 206 * absorbed.bytes);
+static_assert(h100.at_least(Bytes{3'350'000'000'000}, 0) == 1.0 && Device{}.at_least(1_GiB, 1) == 0);
+constexpr auto latent_fp8 = position_cost(Mla{512, 64, fp8}.forms()[0], 128).value();
+static_assert(latent_fp8.flops > 295 * latent_fp8.bytes);
+
+// A sparse index is read whole, and 2,048 latents of all; a window at its span; a state once, whatever the length.
+constexpr AttentionFacts facts{.index_heads = 64, .picked = 2048, .expanded = 128 * (192 + 128)};
+constexpr auto sparse =
+    compose(QueryHeads{128}, repeat(2, SparseMla{512, 64, 128}), repeat(1, SparseMla{512, 64, 0}),
+            repeat(1, Windowed{Gqa{128, 64}, 1024_tok}), repeat(1, GatedDelta{16, 128, 32, 128}))
+        .value();
+constexpr CacheWork work = cache_work(sparse, {.prompt = 32'768_tok}, {}, {}, facts).value();
+static_assert(work.size() == 4);
+static_assert(work[0].entries == 32'768 && work[0].bytes == Bytes{2 * 32'768 * 256} &&
+              work[0].flops == 2ull * 32'768 * 2 * 64 * 128);
+static_assert(work[1].picks && work[1].caches == 3 && work[1].bytes == Bytes{3 * 2048 * 1152});
+static_assert(work[2].entries == 1024 && work[3].entries == 1 && work[3].flops == 4ull * 32 * 128 * 128);
+static_assert(cache_work(sparse, {.prompt = 100_tok}, {}, {}, facts).value()[1].entries == 100);
+static_assert(!cache_work(sparse, {}, {.tp = 3}).has_value());
+// Without the facts everything is read: what is held.
+constexpr auto everything = decode_step(sparse, {.prompt = 32'768_tok}, 3, {}).value();
+static_assert(everything.cache.per_sequence() == fold(sparse, {.prompt = 32'768_tok}).value().total() * 3);
+
+// A prompt's latents are expanded: 2 x 128 x (192 + 128) flops a position, not 2 x 128 x (576 + 512).
+constexpr auto latents = compose(QueryHeads{128}, repeat(1, Mla{512, 64})).value();
+static_assert(prefill_flops(latents, 100, 0, {}, facts).value() == 5'050ull * 2 * 128 * 320);
+static_assert(prefill_flops(latents, 100, 0).value() == 5'050ull * 2 * 128 * 1088);
+static_assert(prefill_flops(latents, 100, 7, {.tp = 8}, facts).value() == 1'400 + 5'050ull * 2 * 16 * 320);
+// A stored prefix of p tokens saves what p tokens cost: triangles subtract.
+static_assert(prefill_flops(llama3, 32'768, 1).value() - prefill_flops(llama3, 24'576, 1).value() ==
+              2 * 8'192 + 32ull * gqa.flops * (8'192ull * 24'576 + 8'192ull * 8'193 / 2));
+static_assert(break_even_bandwidth(1_GiB, 0, 1e12) == 0 && break_even_bandwidth(Bytes{1000}, 500, 1e12) == 2e12);
+
 }  // namespace

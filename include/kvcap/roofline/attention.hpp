@@ -2,7 +2,8 @@
 // Is decoding attention bound by reading the cache? Intensity = flops / bytes per cached position and layer,
 // against the device's turning point (flops per second / bytes per second). Flops count multiply and add as
 // two. GQA: 2 x query_heads x (key + value width) / bytes of a slot. Absorbed MLA (DeepSeek-V2 appendix):
-// every query head reads the latent itself: 2 x query_heads x ((latent + rope) + latent).
+// every query head reads the latent itself: 2 x query_heads x ((latent + rope) + latent). A sparse index
+// (DeepSeek-V3.2): 2 x index_heads x width for every key, and attention over the picked entries alone.
 #pragma once
 
 #include <kvcap/capacity.hpp>
@@ -18,22 +19,50 @@ struct PositionCost {
     friend constexpr bool operator==(const PositionCost&, const PositionCost&) = default;
 };
 
-/// An attention or latent form with `query_heads` on the same rank; index keys and states cost no attention
-/// flops here.
+/// What a model's file says of its attention beyond the forms. index_heads: query heads of a sparse index.
+/// picked: entries that a query reads of all (0: every one), in blocks of `block` tokens when block > 0.
+/// expanded: elements per token and layer of MLA's keys and values written out per head (0: not known).
+struct AttentionFacts {
+    u64 index_heads = 0;
+    u64 picked = 0;
+    u64 block = 0;
+    u64 expanded = 0;
+
+    constexpr u64 most_entries() const noexcept {
+        return picked == 0 ? off_scale : saturating_product(picked, larger(block, 1));
+    }
+    friend constexpr bool operator==(const AttentionFacts&, const AttentionFacts&) = default;
+};
+
+/// Flops per element of a recurrent state in one step, from below: updated and read out, a multiply and an
+/// add each.
+inline constexpr u64 state_flops = 4;
+
+/// One slot of a form on a rank. Query heads are dealt to tensor ranks, those of an index are on every rank;
+/// a state's slot is the whole state.
 constexpr Result<PositionCost> position_cost(const LayerForm& form, u32 query_heads,
-                                             const Sharding& sharding = {}) noexcept {
+                                             const Sharding& sharding = {},
+                                             const AttentionFacts& facts = {}) noexcept {
     const Result<BytesPerSlot> slot = bytes_per_slot(form, sharding);
     if (!slot) {
         return slot.error();
     }
     u64 widths = 0;
+    u64 own = 0;
     for (const Stream& stream : form.streams) {
         const bool scores =
             stream.role == Role::key || stream.role == Role::latent || stream.role == Role::rope;
         const bool mixes = stream.role == Role::value || stream.role == Role::latent;
         widths += u64{stream.width} * ((scores ? 1 : 0) + (mixes ? 1 : 0));
+        if (stream.role == Role::index) {
+            own = saturating_sum(own, saturating_product(2 * facts.index_heads, stream.elements()));
+        } else if (stream.role == Role::state && form.retention.keep == Keep::last) {
+            const u64 heads = heads_on_rank(stream, sharding).value();
+            own = saturating_sum(own, saturating_product(state_flops * stream.rows,
+                                                         saturating_product(heads, stream.width)));
+        }
     }
-    return PositionCost{2 * u64{query_heads} * widths / sharding.tp, slot->value};
+    return PositionCost{saturating_sum(own, 2 * u64{query_heads} * widths / sharding.tp), slot->value};
 }
 
 /// MLA with keys and values expanded per head before attention: heads x (nope + rope, value) are read

@@ -40,4 +40,19 @@ constexpr Ratio cache_share_of_link(Bytes cache_per_token, Bytes expert_per_toke
     return {cache_per_token.value, (cache_per_token + expert_per_token).value};
 }
 
+/// Two streams on one link, each as tokens per second that alone would fill it: the smaller one saturates it
+/// first.
+struct LinkLimits {
+    double cache_tokens = 0;
+    double expert_tokens = 0;
+    constexpr bool experts_first() const noexcept { return expert_tokens < cache_tokens; }
+};
+
+/// pre: both streams carry bytes
+constexpr LinkLimits link_limits(double bytes_per_second, Bytes cache_per_token,
+                                 Bytes expert_per_token) noexcept {
+    return {bytes_per_second / static_cast<double>(cache_per_token.value),
+            bytes_per_second / static_cast<double>(expert_per_token.value)};
+}
+
 }  // namespace kvcap::inline v1
