@@ -124,7 +124,8 @@ std::string legend(const std::vector<CurveAnswer>& answers, const Simulation& ru
         };
         add(a.sizes.page, "page");
         for (const TailClass& tail : a.sizes.tails) {
-            add(tail.bytes, tail.period == 0 ? fmt::format("window block (last {})", tail.need)
+            const std::string first = tail.sinks == 0 ? "" : fmt::format(", first {}", tail.sinks);
+            add(tail.bytes, tail.period == 0 ? fmt::format("window block (last {}{})", tail.need, first)
                                              : fmt::format("chunk block (own chunk of {})", tail.period));
         }
         add(a.sizes.snapshot, "snapshot");
@@ -249,7 +250,8 @@ void add_curve(report::Json& json, const CurveAnswer& a, const Simulation& run) 
     json.field("engine_like", run.engine_like && !a.sizes.only_pages()).object("object_bytes", report::Layout::flat);
     json.field("page", a.sizes.page).field("snapshot", a.sizes.snapshot).array("window_blocks");
     for (const TailClass& tail : a.sizes.tails) {
-        json.object().field("bytes", tail.bytes).field("needed", tail.need).field("chunk", tail.period).end();
+        json.object().field("bytes", tail.bytes).field("needed", tail.need).field("chunk", tail.period);
+        json.field("sinks", tail.sinks).end();
     }
     json.end().end().field("reachable_tokens", a.reachable_tokens).field("reachable", a.reachable, 6);
     json.field("bytes_for_50", a.for_half).field("bytes_for_90", a.for_ninety).field("bytes_for_99", a.for_ninety_nine);

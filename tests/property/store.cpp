@@ -4,6 +4,7 @@
 #include "random.hpp"
 
 #include <catch2/catch.hpp>
+#include <kvcap/reuse/needed.hpp>
 #include <kvcap/store/trace.hpp>
 
 #include <list>
@@ -87,8 +88,8 @@ struct ListStore {
         for (std::size_t g = 0; g < sizes.tails.size(); ++g) {
             const TailClass& tail = sizes.tails[g];
             const u64 first = tail.period != 0 ? p / tail.period * tail.period : p > tail.need ? p - tail.need : 0;
-            for (u64 i = first; i < p; ++i) {
-                if (!has(static_cast<int>(g), path[i])) {
+            for (u64 i = 0; i < p; ++i) {
+                if ((i >= first || i < tail.sinks) && !has(static_cast<int>(g), path[i])) {
                     return false;
                 }
             }
@@ -141,7 +142,8 @@ struct ListStore {
                 const u64 period = sizes.tails[g].period;
                 const bool tail = next != saved.end() && (period != 0 ? p > *next / period * period
                                                                       : *next - p < sizes.tails[g].need);
-                if (tail || (policy.window_blocks && p > beyond)) {
+                const bool sink = next != saved.end() && p <= sizes.tails[g].sinks;
+                if (tail || sink || (policy.window_blocks && p > beyond)) {
                     touch(static_cast<int>(g), path[p - 1]);
                 }
             }
@@ -164,7 +166,9 @@ StoredSizes random_sizes(property::Random& random) {
     StoredSizes sizes{.page = random.chance(90) ? random.in(1, 3) : 0, .tails = {}, .snapshot = 0};
     for (u64 g = random.in(0, 2); g > 0; --g) {
         const u64 need = random.in(0, 4);
-        sizes.tails.push_back({random.in(1, 3), need, random.chance(25) ? need : 0});
+        const bool chunked = random.chance(25);
+        sizes.tails.push_back({.bytes = random.in(1, 3), .need = need, .period = chunked ? need : 0,
+                               .sinks = !chunked && random.chance(40) ? random.in(1, 3) : 0});
     }
     sizes.snapshot = sizes.page == 0 || random.chance(50) ? random.in(1, 5) : 0;
     return sizes;
@@ -367,7 +371,19 @@ TEST_CASE("what a model stores of a block") {
     CHECK(sizes(window, 512)->tails[0].need_at(7) == 2);
     CHECK(sizes(window, 512)->tails[0].need_at(1) == 1);
     const ModelSpec sinks = compose(repeat(1, WithSinks{Windowed{heads, 1020_tok}, 4_tok})).value();
-    CHECK(sizes(sinks, 512).error().code == Errc::unsupported);
+    const TailClass with_sinks = sizes(sinks, 512)->tails[0];
+    CHECK(with_sinks.sinks == 1);
+    CHECK(with_sinks.blocks_at(1) == 1);
+    CHECK(with_sinks.blocks_at(2) == 2);
+    CHECK(with_sinks.blocks_at(9) == 3);
+    CHECK(sizes(sinks, 2)->tails[0].sinks == 2);
+    for (u64 p = 1; p < 12; ++p) {  // what the evaluator asks for
+        const Rule rule = rule_of(sinks.forms[0].retention, 512);
+        const PageRange range = needed(rule, p * 512, {.unit = 512}, 12);
+        CHECK(with_sinks.blocks_at(p) == range.sinks + range.end - range.first);
+    }
+    const ModelSpec chunked_sinks = compose(repeat(1, WithSinks{Chunked{heads, 1024_tok}, 4_tok})).value();
+    CHECK(sizes(chunked_sinks, 512).error() == Error{.code = Errc::unsupported, .got = 4});
     const ModelSpec latent = compose(repeat(61, Mla{.latent = 512, .rope = 64})).value();
     CHECK(stored_sizes(latent, 512, {.tp = 8})->page == 512 * 70'272);
     CHECK(stored_sizes(latent, 512, {.tp = 8}, Copies::each_rank)->page == 8 * 512 * 70'272);

@@ -133,6 +133,13 @@ TEST_CASE("simulate answers with exact curves, tiers and a picture") {
     CHECK(window["policy"] == "junction+end");
     CHECK(window["reachable_tokens"] == 1024);
     CHECK(text_of(svg).find("<svg") == 0);
+    // The first block is a sink: what the first request's end saved of it serves the second request's boundary too.
+    const Ran sinks = folder.kvcap("simulate " + path +
+                                   " -m '1*gqa(1,128) + 1*sinks(4,window(513,gqa(1,128)))' --at 1GiB --json");
+    REQUIRE(sinks.code == 0);
+    const json with_sinks = json::parse(sinks.out)["curves"][0];
+    CHECK(with_sinks["object_bytes"]["window_blocks"][0]["sinks"] == 1);
+    CHECK(with_sinks["reachable_tokens"] == 512 + 1024);
     const Ran like = folder.kvcap("simulate " + path +
                                   " -m '1*gqa(1,128) + 1*window(513,gqa(1,128))' --engine-like --at 1GiB");
     CHECK(like.code == 0);

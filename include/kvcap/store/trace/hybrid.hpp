@@ -2,7 +2,7 @@
 // The exact curve of a hybrid model for every capacity at once: pages, window tails and snapshots in one LRU of bytes.
 // D(o) = bytes of all objects at least as recent as o. It never falls between touches of o, so o is present at capacity
 // C iff D(o) <= C, provided that what is touched does not depend on C (SavePolicy without engine_like). Boundary p is
-// served from T(p) = max of D over its last page, its tails and its snapshot; hit(C) = the greatest p with T(p) <= C.
+// served from T(p) = max of D over its last page, tails, sinks and snapshot; hit(C) = the greatest p with T(p) <= C.
 // Touches: per depth snapshot, tails, page, from the deepest to the root. pre: ids form a prefix forest.
 // Pages need no place each: a Fenwick tree over requests as in pages.hpp. Tails and snapshots have one each.
 #pragma once
@@ -141,9 +141,10 @@ private:
             }
         }
         for (u32 g = 0; g < sizes_.tails.size(); ++g) {
-            const u64 need = sizes_.tails[g].need_at(depth);
-            for (u64 i = depth - need; i < depth; ++i) {
-                const u32 place = place_[g][path[i]];
+            const u64 first = depth - sizes_.tails[g].need_at(depth);
+            const u64 sinks = sizes_.tails[g].sinks_at(depth);
+            for (u64 k = 0; k < sinks + depth - first; ++k) {
+                const u32 place = place_[g][path[k < sinks ? k : first + k - sinks]];
                 if (place == nowhere || (most = larger(most, distance_of_thing(place))) >= best) {
                     return off_scale;
                 }

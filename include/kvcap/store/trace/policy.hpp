@@ -28,15 +28,23 @@ inline constexpr SavePolicy end_only{.junction = false};
 inline constexpr SavePolicy every_block{.every = 1};
 inline constexpr SavePolicy all_window_blocks{.window_blocks = true};
 
-/// Blocks of a window group: the last `need` before a boundary must be there. Of a group with chunked attention,
-/// those of the boundary's own chunk of `period` blocks.
+/// Blocks of a window group: the last `need` before a boundary must be there, and the first `sinks`. Of a group with
+/// chunked attention, those of the boundary's own chunk of `period` blocks.
 struct TailClass {
     u64 bytes = 0;
     u64 need = 0;
     u64 period = 0;
+    u64 sinks = 0;
 
     constexpr u64 need_at(u64 boundary) const noexcept {
         return period == 0 ? smaller(need, boundary) : boundary % period;
+    }
+    /// Sink blocks of a boundary that are not among its last ones.
+    constexpr u64 sinks_at(u64 boundary) const noexcept { return smaller(sinks, boundary - need_at(boundary)); }
+    constexpr u64 blocks_at(u64 boundary) const noexcept { return need_at(boundary) + sinks_at(boundary); }
+    /// Whether the block that ends at `depth` is needed at a boundary not before it.
+    constexpr bool needs(u64 depth, u64 boundary) const noexcept {
+        return boundary - depth < need_at(boundary) || depth <= sinks;
     }
 };
 
@@ -50,13 +58,15 @@ struct StoredSizes {
     bool only_pages() const noexcept { return tails.empty() && snapshot == 0; }
 };
 
-/// Errors: unsupported for sinks, whose blocks are not followed; not_divisible when a chunk is not whole blocks.
+/// Errors: unsupported for sinks beside chunked attention, which no rule describes; not_divisible when a chunk is not
+/// whole blocks.
 constexpr Result<TailClass> tail_class(const ObjectGroup& group, u64 block, u64 bytes) noexcept {
+    if (group.keep != Keep::chunk) {
+        return TailClass{.bytes = bytes, .need = chunks_needed(group, block),
+                         .sinks = ceil_div(group.sinks.value, block)};
+    }
     if (group.sinks.value != 0) {
         return Error{.code = Errc::unsupported, .got = group.sinks.value};
-    }
-    if (group.keep != Keep::chunk) {
-        return TailClass{.bytes = bytes, .need = chunks_needed(group, block)};
     }
     if (group.span.value % block != 0) {
         return Error{.code = Errc::not_divisible, .got = group.span.value, .want = block};

@@ -111,7 +111,7 @@ private:
         if (hit > 0) {
             result_.loaded_bytes += hit * sizes_.page + sizes_.snapshot;
             for (const TailClass& tail : sizes_.tails) {
-                result_.loaded_bytes += tail.need_at(hit) * tail.bytes;
+                result_.loaded_bytes += tail.blocks_at(hit) * tail.bytes;
             }
         }
         for (const OwnedRun* run = paths_.begin(r); run != paths_.end(r); ++run) {
@@ -143,6 +143,9 @@ private:
                 const u32 need = static_cast<u32>(sizes_.tails[g].need_at(at));
                 for (u32 i = at; i > at - need && broken == at; --i) {
                     broken = is_present(g, path[i - 1]) ? at : i - 1;
+                }
+                for (u32 i = 0; i < sizes_.tails[g].sinks_at(at) && broken == at; ++i) {
+                    broken = is_present(g, path[i]) ? at : i;
                 }
             }
             if (broken == at) {

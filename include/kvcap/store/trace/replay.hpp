@@ -114,13 +114,19 @@ private:
         }
         return 0;
     }
-    /// Depth below which boundaries may be whole again: the last missing tail block before `at`.
+    /// Depth below which boundaries may be whole again: the last missing tail block before `at`, or the first missing
+    /// sink.
     u32 last_hole(const u32* path, u32 at) const noexcept {
         for (u32 g = 0; g < sizes_.tails.size(); ++g) {
             const u32 need = static_cast<u32>(sizes_.tails[g].need_at(at));
             for (u32 i = at; i > at - need; --i) {
                 if (!is_present(g + 1, path[i - 1])) {
                     return i - 1;
+                }
+            }
+            for (u32 i = 0; i < sizes_.tails[g].sinks_at(at); ++i) {
+                if (!is_present(g + 1, path[i])) {
+                    return i;
                 }
             }
         }
@@ -139,7 +145,7 @@ private:
     void count_loaded(u32 hit) noexcept {
         result_.loaded_bytes += hit * sizes_.page + sizes_.snapshot;
         for (const TailClass& tail : sizes_.tails) {
-            result_.loaded_bytes += tail.need_at(hit) * tail.bytes;
+            result_.loaded_bytes += tail.blocks_at(hit) * tail.bytes;
         }
     }
 
@@ -153,9 +159,8 @@ private:
                 touch(snapshot_kind_, path[depth - 1]);
             }
             for (u32 g = 0; g < sizes_.tails.size(); ++g) {
-                const bool in_tail =
-                    next_saved != off_scale && next_saved - depth < sizes_.tails[g].need_at(next_saved);
-                if (in_tail || (policy_.window_blocks && depth > points.beyond)) {
+                const bool is_needed = next_saved != off_scale && sizes_.tails[g].needs(depth, next_saved);
+                if (is_needed || (policy_.window_blocks && depth > points.beyond)) {
                     touch(g + 1, path[depth - 1]);
                 }
             }

@@ -36,8 +36,10 @@ struct SavePoints {
 void each_saved(const SavePolicy& policy, const StoredSizes& sizes, const SavePoints& points, auto&& touch) {
     const u32 tails = static_cast<u32>(sizes.tails.size());
     u64 most_need = 1;
+    u64 most_sinks = 0;
     for (const TailClass& tail : sizes.tails) {
         most_need = larger(most_need, tail.need);
+        most_sinks = larger(most_sinks, tail.sinks);
     }
     const bool sparse = !policy.window_blocks && policy.every == 0;
     u64 next_saved = off_scale;
@@ -49,13 +51,14 @@ void each_saved(const SavePolicy& policy, const StoredSizes& sizes, const SavePo
             }
         }
         for (u32 g = 0; g < tails; ++g) {
-            const bool in_tail = next_saved != off_scale && next_saved - depth < sizes.tails[g].need_at(next_saved);
-            if (in_tail || (policy.window_blocks && depth > points.beyond)) {
+            const bool is_needed = next_saved != off_scale && sizes.tails[g].needs(depth, next_saved);
+            if (is_needed || (policy.window_blocks && depth > points.beyond)) {
                 touch(g, depth);
             }
         }
         if (sparse && (next_saved == off_scale || next_saved - depth + 1 >= most_need)) {
-            depth = points.next_below(policy, depth) + 1;
+            const u64 sinks = next_saved == off_scale ? 0 : smaller(most_sinks, depth - 1);
+            depth = static_cast<u32>(larger(points.next_below(policy, depth), sinks)) + 1;
         }
     }
 }
