@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What every verb shares: the session (where output goes, in which form, with which exit code), groups of
 // options, and how a MODEL argument becomes a model. A verb is one .cpp with `void add_<verb>(CLI::App&,
-// Session&)`, listed in main.cpp. Data goes to stdout, everything else to stderr.
+// Session&)`, listed in verbs.inc. Data goes to stdout, everything else to stderr.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -61,11 +61,15 @@ T value_of(Diagnosed<T> read) {
 struct Session {
     Exit exit = Exit::ok;
     bool colour = false;
+    std::string* out = nullptr;  ///< where data is caught; null: stdout
+    std::string* err = nullptr;  ///< where all else is caught; null: stderr
 
     /// Writes data to stdout. A closed pipe ends the program quietly.
     void print(std::string_view text);
     /// Writes "kvcap: text" to stderr.
     void remark(std::string_view text);
+    /// Writes the text itself to stderr.
+    void complain(std::string_view text);
     /// Shows progress on stderr if that is a terminal; an empty text removes it.
     void progress(std::string_view text);
 

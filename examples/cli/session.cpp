@@ -63,6 +63,10 @@ void stop(const Error& error, std::string_view about) {
 }
 
 void Session::print(std::string_view text) {
+    if (out != nullptr) {
+        out->append(text);
+        return;
+    }
     const bool written =
         std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
     if (!written && errno != EPIPE) {
@@ -81,11 +85,19 @@ std::string printable(std::string_view text) {
 }
 
 void Session::remark(std::string_view text) {
-    std::fprintf(stderr, "kvcap: %s\n", printable(text).c_str());
+    complain(fmt::format("kvcap: {}\n", printable(text)));
+}
+
+void Session::complain(std::string_view text) {
+    if (err != nullptr) {
+        err->append(text);
+        return;
+    }
+    std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 void Session::progress(std::string_view text) {
-    if (isatty(STDERR_FILENO) == 1) {
+    if (err == nullptr && isatty(STDERR_FILENO) == 1) {
         std::fprintf(stderr, "\r\x1b[K%.*s", static_cast<int>(text.size()), text.data());
         std::fflush(stderr);
     }
@@ -122,7 +134,7 @@ void Output::begin(Session& session) const {
     if (unit != "auto" && report::unit_named(unit) == nullptr) {
         stop(Exit::usage, fmt::format("--unit: '{}'; wanted B, KiB, MiB, GiB, TiB, kB, MB, GB or TB", unit));
     }
-    session.colour = color == "always" || (color == "auto" && colour_by_environment());
+    session.colour = color == "always" || (color == "auto" && session.out == nullptr && colour_by_environment());
 }
 
 report::Unit Output::unit_for(Bytes largest_shown) const {
