@@ -73,7 +73,7 @@ std::string kv_format_of(const ModelSpec& model) {
 }  // namespace
 
 void ModelOptions::add_to(CLI::App& verb) {
-    verb.add_option("MODEL,-m,--model", model, "Name, HF id, file, folder, spec line, -")
+    verb.add_option("MODEL,-m,--model", model, "Name, HF id, file, folder, spec line, JSON, -")
         ->required()
         ->type_name("");
 }

@@ -54,6 +54,8 @@ TEST_CASE("files and folders", "[locate]") {
     CHECK(per_token(read_model(file.string())) == 2 * 2 * 2 * 16 * 2);
     CHECK(per_token(read_model((folder.path() / "m").string())) == 256);
     fs::create_directories(folder.path() / "empty");
+    CHECK(per_token(read_model(llama)) == 256);  // the text itself
+    CHECK(read_model("{\"model_type\": 7}").error->where == "/model_type");
     const auto nothing = read_model((folder.path() / "empty").string());
     REQUIRE(nothing.error);
     CHECK(nothing.error->found == "a folder without config.json");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which model does a MODEL argument mean? Tried in order: file (config.json or GGUF), folder, ollama:NAME,
-// LMCache shape spec, spec line, card (name or Hugging Face id, by the caller's look-up), local Hugging Face
-// cache. Never the network.
+// Which model does a MODEL argument mean? Tried in order: file (config.json or GGUF), folder, the text of a
+// config.json itself, ollama:NAME, LMCache shape spec, spec line, card (name or Hugging Face id, by the
+// caller's look-up), local Hugging Face cache. Never the network.
 #pragma once
 
 #include <cstdlib>
@@ -264,6 +264,10 @@ inline Diagnosed<ReadModel> read_model(const std::string& name, const CardSource
     if (std::filesystem::exists(status) ||
         std::filesystem::is_symlink(std::filesystem::symlink_status(name, wrong))) {
         return io::read_model_file(name);
+    }
+    if (const std::size_t first = name.find_first_not_of(" \t\r\n");
+        first != std::string::npos && name[first] == '{') {
+        return read_config(name);
     }
     if (io::begins_with(name, "ollama:")) {
         const auto blob = io::ollama_blob(name.substr(7));
