@@ -92,6 +92,143 @@ TEST_CASE("resharding delivers exactly what a rank stores") {
     }
 }
 
+namespace {
+
+struct Deployed {
+    Sharding sharding{};
+    ContextRanks context = ContextRanks::own;
+
+    u32 contexts() const { return context == ContextRanks::own ? sharding.cp : 1; }
+    std::vector<Place> places() const {
+        std::vector<Place> all;
+        for (u32 i = 0; i < sharding.pp * contexts() * sharding.tp; ++i) {
+            const u32 rank = i % sharding.tp;
+            all.push_back({i / sharding.tp / contexts(), rank,
+                           context == ContextRanks::own ? i / sharding.tp % contexts() : rank % sharding.cp});
+        }
+        return all;
+    }
+};
+
+/// Which ranks hold a head of a stream and a slot, from the definitions: consecutive ranks share equal heads; slots of
+/// caches that keep all decoder tokens are dealt to context ranks a portion at a time.
+bool holds_head(const Stream& stream, const Sharding& sharding, u32 rank, u32 head) {
+    if (stream.split == Split::replicated || sharding.tp == 1) {
+        return true;
+    }
+    return stream.heads < sharding.tp ? rank / (sharding.tp / stream.heads) == head
+                                      : head / (stream.heads / sharding.tp) == rank;
+}
+bool holds_slot(const Retention& kept, const Sharding& sharding, u32 cp_rank, u64 slot) {
+    const bool is_dealt = kept.keep == Keep::everything && kept.source != Source::encoder;
+    return !is_dealt || slot / sharding.interleave % sharding.cp == cp_rank;
+}
+
+/// Each head and slot of the target comes from one rank that holds it, and links carry exactly those.
+void check_stream(const Stream& stream, const Retention& kept, u64 slots, const Deployed& from, const Deployed& to,
+                  const Place& target, bool& fits) {
+    const ReshardEnd end{to.sharding, target, to.context};
+    u64 arrived = 0;
+    u64 wanted = 0;
+    std::vector<u32> senders(stream.heads * (slots + 1));
+    for (const Place& source : from.places()) {
+        if (source.stage != 0) {
+            continue;
+        }
+        const ReshardEnd start{from.sharding, source, from.context};
+        const Result<u64> each = stream_bytes_between(stream, kept, start, end);
+        fits = fits && each.has_value();
+        if (!fits) {
+            return;
+        }
+        const bool chosen = is_chosen_copy(shards_of(stream, from.sharding).value(), kept, start, end);
+        u64 sent = 0;
+        for (u32 head = 0; head < stream.heads; ++head) {
+            for (u64 slot = 0; slot < slots; ++slot) {
+                const bool both = holds_head(stream, from.sharding, source.tp_rank, head) &&
+                                  holds_head(stream, to.sharding, target.tp_rank, head) &&
+                                  holds_slot(kept, from.sharding, source.cp_rank, slot) &&
+                                  holds_slot(kept, to.sharding, target.cp_rank, slot);
+                senders[head * slots + slot] += both && chosen ? 1 : 0;
+                sent += both && chosen ? 1 : 0;
+            }
+        }
+        const Slots common{dealt_to_both(slots, start.deals(kept) ? start.deal() : Deal{},
+                                         end.deals(kept) ? end.deal() : Deal{})};
+        const u64 row = stream.format.row_bytes(stream.width).value() * stream.rows;
+        REQUIRE(common.value * *each == sent * row);
+        arrived += sent;
+    }
+    for (u32 head = 0; head < stream.heads; ++head) {
+        for (u64 slot = 0; slot < slots; ++slot) {
+            const bool mine = holds_head(stream, to.sharding, target.tp_rank, head) &&
+                              holds_slot(kept, to.sharding, target.cp_rank, slot);
+            wanted += mine ? 1 : 0;
+            REQUIRE(senders[head * slots + slot] == (mine ? 1 : 0));
+        }
+    }
+    REQUIRE(arrived == wanted);
+}
+
+}  // namespace
+
+TEST_CASE("over TP, PP and CP every byte of a rank comes from one rank that has it") {
+    property::Random random{property::seed() + 8};
+    u64 compared = 0;
+    for (u64 c = property::cases(60); c > 0; --c) {
+        const ModelSpec model = divisible_model(random);
+        const auto some = [&] {
+            Deployed made{.sharding = {.tp = 1u << random.in(0, 2), .cp = random.in32(1, 4),
+                                       .interleave = random.in32(1, 5)}};
+            made.sharding.pp = random.in32(1, static_cast<u32>(smaller(model.layers, 3)));
+            made.context = random.chance(40) ? ContextRanks::among_tensor : ContextRanks::own;
+            return made;
+        };
+        const Deployed from = some();
+        const Deployed to = some();
+        const std::vector<Place> targets = to.places();
+        const Place target = targets[random.in(0, targets.size() - 1)];
+        const Lengths lengths{.prompt = {random.in(0, 40)}, .decoded = {random.in(0, 9)}, .encoder = {random.in(0, 9)}};
+        bool fits = true;
+        for (const LayerForm& form : model.forms) {
+            for (const Stream& stream : form.streams) {
+                check_stream(stream, form.retention, form.retention.slots(lengths).value, from, to, target, fits);
+            }
+        }
+        Bytes sum{};
+        const Result<Bytes> all = each_source(model, lengths, from.sharding, to.sharding, target,
+                                              [&](Place, Bytes bytes) { sum += bytes; }, from.context, to.context);
+        if (!fits) {  // copies that the context ranks among them cannot share
+            REQUIRE((!all && all.error().code == Errc::not_divisible));
+            continue;
+        }
+        ++compared;
+        REQUIRE(*all == sum);
+        REQUIRE(sum == fold(model, lengths, to.sharding, {.stage = target.stage, .cp = target.cp_rank}).value().total());
+    }
+    CHECK(compared > 0);
+}
+
+TEST_CASE("slots that two deals share, counted one by one") {
+    property::Random random{property::seed() + 9};
+    for (u64 c = property::cases(400); c > 0; --c) {
+        const auto some = [&] {
+            Deal deal{.ranks = random.in32(1, 6), .interleave = random.in32(1, 9)};
+            deal.rank = random.in32(0, deal.ranks - 1);
+            return deal;
+        };
+        const Deal a = some();
+        const Deal b = some();
+        const u64 end = random.in(0, 700);
+        u64 both = 0;
+        for (u64 slot = 0; slot < end; ++slot) {
+            both += slot / a.interleave % a.ranks == a.rank && slot / b.interleave % b.ranks == b.rank;
+        }
+        REQUIRE(dealt_to_both(end, a, b) == both);
+        REQUIRE(dealt_to_both(end, b, a) == both);
+    }
+}
+
 TEST_CASE("a tier holds what its requests take") {
     property::Random random{property::seed() + 6};
     for (u64 c = property::cases(200); c > 0; --c) {

@@ -102,6 +102,35 @@ static_assert(bytes_between(v3, {.prompt = 1_tok}, {.tp = 2}, {0, 0}, {.tp = 1},
 static_assert(bytes_between(v3, {.prompt = 1_tok}, {.tp = 2}, {0, 1}, {.tp = 1}, {0, 0}).value() == 0_B);
 static_assert(bytes_between(v3, {}, {.tp = 2}, {0, 2}, {}, {0, 0}).error() ==
               Error{.code = Errc::rank_out_of_range, .got = 2, .want = 2});
+// Context parallelism deals slots: a decode side without it gathers every other token from each of two ranks. A window is
+// whole on both, so one of them sends it.
+constexpr auto windowed = compose(repeat(1, Gqa{8, 128}), repeat(1, Windowed{Gqa{8, 128}, 16_tok})).value();
+constexpr u64 pair = 8 * 128 * 2 * 2;
+static_assert(bytes_between(windowed, {.prompt = 33_tok}, {.cp = 2}, {0, 0, 0}, {}, {}).value().value == (17 + 16) * pair);
+static_assert(bytes_between(windowed, {.prompt = 33_tok}, {.cp = 2}, {0, 0, 1}, {}, {}).value().value == 16 * pair);
+static_assert(bytes_between(windowed, {.prompt = 33_tok}, {}, {}, {.cp = 2}, {0, 0, 1}).value().value == 32 * pair);
+static_assert(bytes_between(windowed, {.prompt = 64_tok}, {.cp = 2, .interleave = 16}, {0, 0, 1},
+                            {.cp = 4, .interleave = 8}, {0, 0, 2}).value().value == 16 * pair);
+// Among the tensor ranks: a latent's eight copies share the tokens four ways, so two GPUs hold each quarter.
+constexpr auto among = ContextRanks::among_tensor;
+static_assert(bytes_between(v3, {.prompt = 8_tok}, {.tp = 8, .cp = 4}, {0, 5}, {}, {}, among).value() == 0_B);
+static_assert(bytes_between(v3, {.prompt = 8_tok}, {.tp = 8, .cp = 4}, {0, 1}, {}, {}, among).value() == 2 * 70'272_B);
+static_assert(bytes_between(v3, {.prompt = 8_tok}, {.tp = 8, .cp = 4}, {0, 5}, {.tp = 2}, {0, 1}, among).value() ==
+              2 * 70'272_B);
+static_assert(bytes_between(llama8, {.prompt = 8_tok}, {.tp = 8, .cp = 2}, {}, {}, {}, among).error() ==
+              Error{.code = Errc::not_divisible, .layer = 0, .got = 1, .want = 2});
+static_assert(bytes_between(llama8, {}, {.cp = 2}, {0, 0, 2}, {}, {}).error() ==
+              Error{.code = Errc::rank_out_of_range, .got = 2, .want = 2});
+static_assert(bytes_between(llama8, {}, {.cp = 0}, {}, {}, {}).error().code == Errc::zero_parallelism);
+static_assert(each_source(llama8, {}, {.tp = 0}, {}, {}, [](Place, Bytes) {}).error().code == Errc::zero_parallelism);
+// Four sources of two stages feed a rank that has all layers and half of the heads.
+constexpr u32 sources = [] {
+    u32 count = 0;
+    const auto all = each_source(llama8, {.prompt = 64_tok}, {.tp = 4, .pp = 2}, {.tp = 2}, {0, 1},
+                                 [&](Place from, Bytes bytes) { count += from.tp_rank >= 2 && bytes.value != 0; });
+    return all.value() == 64 * 65'536_B ? count : 0;
+}();
+static_assert(sources == 4);
 
 // vllm#53902's example and the same tier when every group is charged fully; vllm#56871's waste.
 constexpr ChunkCaps hybrid{3, {off_scale, 4, 1}};
