@@ -65,14 +65,18 @@ RankWeights Deployment::weights(const Setting& setting, u32 stage) const {
 }
 
 std::vector<Bytes> Deployment::available(const Setting& setting, Bytes non_kv) const {
+    Memory here = memory;
+    if (setting.knob != 0 && knobs[setting.knob - 1].of_memory) {
+        here.set_share(share_of(knobs[setting.knob - 1].values[setting.knob_value]));
+    }
     std::vector<Bytes> bytes;
     for (u32 stage = 0; stage < setting.sharding.pp; ++stage) {
-        bytes.push_back(memory.for_cache(weights(setting, stage).bytes, non_kv, setting.extra_memory));
+        bytes.push_back(here.for_cache(weights(setting, stage).bytes, non_kv, setting.extra_memory));
     }
     return bytes;
 }
 
-EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
+EngineQuestion Deployment::question(const Setting& setting, Bytes non_kv) const {
     const StoredModel& stored = formats[setting.kv_format];
     EngineQuestion question{.model = &stored.model,
                             .version = version,
@@ -80,6 +84,8 @@ EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
                             .sharding = attention_split(setting)};
     question.available = available(setting, non_kv);
     question.flags = &flags;
+    question.capability = memory.capability;
+    question.gpu = memory.gpu;
     question.each = mix.each;
     if (question.each.size() == 1) {
         const u64 decoded = std::min(question.each[0].decoded.value, setting.tokens.value);
@@ -89,7 +95,40 @@ EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
     question.counts = mix.counts(sequences_of_one(setting));
     const Lengths& longest = question.longest();
     question.max_len = max_len != 0 ? max_len : larger((longest.prompt + longest.decoded).value, 1);
-    return face->ask(question);
+    return question;
+}
+
+EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
+    EngineQuestion asked = question(setting, non_kv);
+    EngineFlags changed = flags;
+    if (setting.knob != 0 && !knobs[setting.knob - 1].of_memory) {
+        for (const auto& [name, value] : turned(setting)) {
+            changed[name] = value;
+        }
+    }
+    asked.flags = &changed;
+    return face->ask(asked);
+}
+
+EngineFlags Deployment::turned(const Setting& setting) const {
+    if (setting.knob == 0) {
+        return {};
+    }
+    const Knob& knob = knobs[setting.knob - 1];
+    return {{knob.flag, knob.values[setting.knob_value]}};
+}
+
+std::vector<Knob> Deployment::knobs_of(const Setting& setting) const {
+    std::vector<Knob> all = face->knobs == nullptr ? std::vector<Knob>{} : face->knobs(question(setting, {}));
+    if (!memory.by_budget && !face->memory_flag.empty()) {
+        Knob share{.flag = std::string{face->memory_flag}, .values = {}, .of_memory = true};
+        for (int hundredths = static_cast<int>(memory.util * 100 + 1e-9) + 1; hundredths <= 98; ++hundredths) {
+            share.values.push_back(fmt::format("0.{:02}", hundredths));
+        }
+        all.push_back(std::move(share));
+    }
+    all.resize(std::min<std::size_t>(all.size(), most_knobs));
+    return all;
 }
 
 Bytes Deployment::known_non_kv(const Setting& setting) const {
@@ -206,13 +245,13 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     const Model asked = load(model);
     notes.insert(notes.end(), asked.notes.begin(), asked.notes.end());
     on.formats.push_back({model.kv_cache_dtype, asked});
-    for (const char* smaller : {"fp8"}) {
+    for (const std::string_view smaller : on.face->formats) {
         const bool plain = model.kv_cache_dtype == "auto" || model.kv_cache_dtype == "bf16" ||
                            model.kv_cache_dtype == "bfloat16" || model.kv_cache_dtype == "float16";
         ModelOptions other = model;
         other.kv_cache_dtype = smaller;
         if (plain && model.model != "-") {
-            on.formats.push_back({smaller, load(other)});
+            on.formats.push_back({other.kv_cache_dtype, load(other)});
         }
     }
     on.memory = memory_of(memory, on.face->name, notes);

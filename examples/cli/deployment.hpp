@@ -32,6 +32,7 @@ public:
     std::string version;
     EngineFlags flags;
     std::vector<StoredModel> formats;  ///< [0] as asked; then smaller ones that may be suggested
+    std::vector<Knob> knobs;           ///< what Setting::knob counts
     Memory memory;
     Weights weights_known{};
     Mix mix;
@@ -51,8 +52,13 @@ public:
     std::optional<Bytes> most_non_kv(const Setting& setting) const;
     u64 most_sequences(const Setting& setting, Bytes non_kv) const;
     u64 longest(const Setting& setting, Bytes non_kv, u64 limit) const;
+    /// What may be turned for this setting: the engine's own knobs, and its share of a GPU's memory.
+    std::vector<Knob> knobs_of(const Setting& setting) const;
+    /// The flags of a setting's knob, as the engine would be given them; empty when none is turned.
+    EngineFlags turned(const Setting& setting) const;
 
 private:
+    EngineQuestion question(const Setting& setting, Bytes non_kv) const;
     std::vector<Bytes> available(const Setting& setting, Bytes non_kv) const;
 };
 

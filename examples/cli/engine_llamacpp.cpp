@@ -16,8 +16,9 @@ void check_version(const std::string& version) {
     }
 }
 
+/// llama.cpp counts cells and sequences in 32 bits; 2^31 and more never fit.
 u32 small(const EngineQuestion& question, std::string_view flag, u64 otherwise) {
-    return static_cast<u32>(smaller(question.number(flag, otherwise), ~u32{0}));
+    return static_cast<u32>(question.number(flag, otherwise, u64{1} << 31));
 }
 
 u64 tokens_of(const Lengths& lengths) { return (lengths.prompt + lengths.decoded).value; }
@@ -104,6 +105,23 @@ EngineAnswer ask_llamacpp(const EngineQuestion& question) {
     return answer;
 }
 
+/// Windows reserve for a micro-batch; one cache for all sequences needs the sum of lengths instead of the longest.
+std::vector<Knob> knobs_of(const EngineQuestion& question) {
+    std::vector<Knob> knobs;
+    if (!question.has("swa-full")) {
+        for (const LayerForm& form : question.model->read.spec.forms) {
+            if (form.retention.keep == Keep::window) {
+                knobs.push_back({.flag = "ubatch-size", .values = halves(question.number("ubatch-size", 512), 64)});
+                break;
+            }
+        }
+    }
+    if (!question.has("kv-unified")) {
+        knobs.push_back({.flag = "kv-unified", .values = {""}});
+    }
+    return knobs;
+}
+
 }  // namespace
 
 extern const EngineFace llamacpp_face;
@@ -114,6 +132,9 @@ const EngineFace llamacpp_face{
      "batch-size=tokens of one batch", "ubatch-size=tokens of one micro-batch; windows reserve for it",
      "cache-type-k=f16, q8_0, q4_0 ...", "cache-type-v=f16, q8_0, q4_0 ...", "flash-attn=on, off or auto",
      "swa-full!windows get cells for everything", "kv-unified!one cache for all sequences"},
-    ask_llamacpp};
+    ask_llamacpp,
+    {"q8_0", "q4_0"},
+    {},
+    knobs_of};
 
 }  // namespace kvcap::cli

@@ -154,6 +154,50 @@ EngineAnswer ask_sglang(const EngineQuestion& question) {
     return answer;
 }
 
+/// The least that the load needs of requests at once.
+u64 requests_at_once(const EngineQuestion& question) {
+    u64 sum = 0;
+    for (const u64 count : question.counts) {
+        sum = saturating_sum(sum, count);
+    }
+    return larger(sum, 1);
+}
+
+/// Ratios around the one that holds, in steps of 0.1 of it and nearest first.
+std::vector<std::string> ratios(double now, double most) {
+    std::vector<std::string> values;
+    for (int step = 1; step <= 60; ++step) {
+        for (const double value : {now - 0.05 * step, now + 0.05 * step}) {
+            if (value > 0.001 && value <= most) {
+                values.push_back(fmt::format("{:.2f}", value));
+            }
+        }
+    }
+    return values;
+}
+
+std::vector<Knob> knobs_of(const EngineQuestion& question) {
+    std::vector<Knob> knobs;
+    if (question.number("page-size", 1) > 1) {
+        knobs.push_back({.flag = "page-size", .values = halves(question.number("page-size", 1), 1)});
+    }
+    bool states = false;
+    for (const LayerForm& form : question.model->read.spec.forms) {
+        states = states || form.retention.keep == Keep::last;
+    }
+    if (states) {
+        knobs.push_back({.flag = "mamba-full-memory-ratio",
+                         .values = ratios(ratio_of(question, "mamba-full-memory-ratio", 0.9), 4.0)});
+        const u64 slots = question.number("max-running-requests", 0x1000);
+        knobs.push_back({.flag = "max-running-requests", .values = halves(slots, requests_at_once(question))});
+    }
+    if (window_of(question.model->read.spec) != 0) {
+        knobs.push_back({.flag = "swa-full-tokens-ratio",
+                         .values = ratios(ratio_of(question, "swa-full-tokens-ratio", 0.8), 1.0)});
+    }
+    return knobs;
+}
+
 }  // namespace
 
 extern const EngineFace sglang_face;
@@ -165,6 +209,9 @@ const EngineFace sglang_face{
      "chunked-prefill-size=tokens of one prefill step", "mamba-full-memory-ratio=states against tokens, 0.9",
      "swa-full-tokens-ratio=window tokens against full, 0.8", "disable-radix-cache!prefix caching off",
      "disable-overlap-schedule!one batch at a time"},
-    ask_sglang};
+    ask_sglang,
+    {"fp8"},
+    "mem-fraction-static",
+    knobs_of};
 
 }  // namespace kvcap::cli

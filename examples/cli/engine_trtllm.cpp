@@ -35,7 +35,7 @@ trtllm::Options options_of(const EngineQuestion& question) {
     options.model_windows = !question.has("full-windows");
     options.second_manager = question.has("use-kv-cache-manager-v2");
     options.max_batch = question.number("max-batch-size", 64);
-    options.beams = static_cast<u32>(smaller(question.number("max-beam-width", 1), 64));
+    options.beams = static_cast<u32>(question.number("max-beam-width", 1, 64));
     return options;
 }
 
@@ -116,6 +116,23 @@ EngineAnswer ask_trtllm(const EngineQuestion& question) {
     return answer;
 }
 
+std::vector<Knob> knobs_of(const EngineQuestion& question) {
+    std::vector<Knob> knobs{{.flag = "tokens-per-block", .values = doublings(question.number("tokens-per-block", 32), 8, 128)}};
+    bool states = false;
+    for (const LayerForm& form : question.model->read.spec.forms) {
+        states = states || form.retention.keep == Keep::last;
+    }
+    if (states) {
+        u64 sequences = 0;
+        for (const u64 count : question.counts) {
+            sequences = saturating_sum(sequences, count);
+        }
+        knobs.push_back({.flag = "max-batch-size",
+                         .values = halves(question.number("max-batch-size", 64), larger(sequences, 1))});
+    }
+    return knobs;
+}
+
 }  // namespace
 
 extern const EngineFace trtllm_face;
@@ -126,6 +143,9 @@ const EngineFace trtllm_face{
      "host-cache-size=bytes of the second tier", "max-batch-size=sequences; states have a slot for each",
      "max-beam-width=beams", "cpp-manager!the C++ manager's rounding",
      "full-windows!max_attention_window not given", "use-kv-cache-manager-v2!the second manager"},
-    ask_trtllm};
+    ask_trtllm,
+    {"fp8"},
+    "free-gpu-memory-fraction",
+    knobs_of};
 
 }  // namespace kvcap::cli

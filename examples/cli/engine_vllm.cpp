@@ -50,25 +50,117 @@ vllm::KvDtype dtype_of(const EngineQuestion& question, bool& as_formed) {
          fmt::format("--kv-cache-dtype: vLLM has no {}; it has {}", name, fmt::join(known, ", ")));
 }
 
-const vllm::BackendRow& backend_of(const EngineQuestion& question, const vllm::Options& options,
-                                   EngineAnswer& answer) {
-    const ModelSpec& model = question.model->spec;
-    if (question.has("attention-backend")) {
-        const std::string name = question.text("attention-backend");
-        if (const vllm::BackendRow* row = vllm::backend_named(name.c_str())) {
-            return *row;
-        }
-        std::vector<std::string> known;
-        for (const vllm::BackendRow& row : vllm::backends) {
-            known.emplace_back(row.name);
-        }
-        stop(Exit::usage,
-             fmt::format("--attention-backend: {} is not known; known: {}", name, fmt::join(known, ", ")));
+/// The device as vLLM's selection sees it.
+struct Device {
+    u32 capability = 90;
+    std::string words;  ///< behind the backend's name
+    Origin origin = Origin::assumed;
+};
+
+Device device_of(const EngineQuestion& question, vllm::KvDtype dtype) {
+    if (question.capability != 0) {
+        return {question.capability,
+                fmt::format("what vLLM takes on compute capability {}.{}", question.capability / 10,
+                            question.capability % 10),
+                Origin::derived};
     }
-    const vllm::BackendRow& row = vllm::default_backend(model, options.kv_dtype);
-    answer.notes.push_back({Origin::assumed, "--attention-backend",
-                            fmt::format("{}, what vLLM takes on Hopper; blocks depend on it", row.name)});
+    const bool blackwell = dtype == vllm::KvDtype::nvfp4;
+    std::string words = blackwell ? "what vLLM takes on Blackwell, which alone reads nvfp4"
+                                  : "what vLLM takes on Hopper; blocks depend on it";
+    if (!question.gpu.empty()) {
+        words = fmt::format("as on {}; what vLLM takes on {} is not described by these rules",
+                            blackwell ? "Blackwell" : "Hopper", question.gpu);
+    } else {
+        words += " (--gpu decides)";
+    }
+    return {blackwell ? 100u : 90u, std::move(words), Origin::assumed};
+}
+
+vllm::BackendNeed need_of(const EngineQuestion& question, const vllm::Options& options, u32 capability) {
+    const ReadModel& read = question.model->read;
+    vllm::BackendNeed need = vllm::need_of(read.spec, options.kv_dtype, capability);
+    need.e5m2 = question.kv_cache_dtype == "fp8_e5m2";
+    need.sinks = read.class_name.rfind("GptOss", 0) == 0;
+    const u64 heads = read.query_heads != 0 ? read.query_heads : read.spec.query_heads;
+    need.query_heads = ceil_div(heads, question.sharding.tp);
+    need.block = options.block_size;
+    return need;
+}
+
+std::string no_backend_words(const vllm::BackendNeed& need, const vllm::Rules& rules) {
+    std::string reasons;
+    for (const char* name : vllm::backend_order(need, rules)) {
+        const vllm::Unfit why = vllm::unfit(*vllm::backend_named(name), need);
+        reasons += fmt::format("{}{}: [{}]", reasons.empty() ? "" : ", ", name, vllm::words_of(why, need));
+    }
+    return fmt::format("{}: No valid attention backend found for cuda with kv_cache_dtype={}, block_size={}, "
+                       "use_mla={}, use_sparse={}. Reasons: {{{}}}",
+                       vllm::name_of(vllm::Reason::no_valid_backend), vllm::name_of(need.dtype),
+                       need.block == 0 ? "None" : std::to_string(need.block), need.latents ? "True" : "False",
+                       need.index_keys ? "True" : "False", reasons);
+}
+
+void refuse_backend(EngineAnswer& answer, const vllm::BackendNeed& need, std::string words) {
+    answer.error = vllm::error_of({.reason = vllm::Reason::no_valid_backend});
+    answer.error.want = need.block;
+    answer.refusal = std::move(words);
+}
+
+const vllm::BackendRow* backend_asked(const std::string& name, const vllm::BackendNeed& need, EngineAnswer& answer) {
+    const vllm::BackendRow* row = vllm::backend_named(name.c_str());
+    if (row == nullptr) {
+        std::vector<std::string> known;
+        for (const vllm::BackendRow& each : vllm::backends) {
+            known.emplace_back(each.name);
+        }
+        const std::string near = nearest(name, known);
+        stop(Exit::usage, fmt::format("--attention-backend: {} is not known{}; known: {}", name,
+                                      near.empty() ? "" : " (did you mean " + near + "?)", fmt::join(known, ", ")));
+    }
+    if (const vllm::Unfit why = vllm::unfit(*row, need); why != vllm::Unfit::none) {
+        refuse_backend(answer, need,
+                       fmt::format("{}: Selected backend {} is not valid for this configuration. Reason: ['{}']",
+                                   vllm::name_of(vllm::Reason::no_valid_backend), row->name,
+                                   vllm::words_of(why, need)));
+    }
     return row;
+}
+
+/// The backend, and what it fixes: kernel blocks, a forced block, how fp8 latents are laid out. With a refusal in
+/// `answer` when there is none.
+void choose_backend(const EngineQuestion& question, const vllm::Rules& rules, vllm::Options& options,
+                    EngineAnswer& answer) {
+    const ModelSpec& model = question.model->read.spec;
+    const bool asked = question.has("attention-backend");
+    const Device device = device_of(question, options.kv_dtype);
+    vllm::BackendNeed need = need_of(question, options, device.capability);
+    if (!rules.has(vllm::Change::backend_chooses_block)) {
+        options.block_size = vllm::forced_block(need, options.block_size) != 0
+                                 ? vllm::forced_block(need, options.block_size) : options.block_size;
+        need.block = options.block_size;
+    }
+    const vllm::BackendRow* row = nullptr;
+    if (vllm::has_kind(model, Kind::compressor)) {
+        row = &vllm::default_backend(model, options.kv_dtype);  // the model's own, whatever is asked
+    } else {
+        row = asked ? backend_asked(question.text("attention-backend"), need, answer)
+                    : vllm::choose_backend(need, rules);
+    }
+    if (row == nullptr) {
+        return refuse_backend(answer, need, no_backend_words(need, rules));
+    }
+    const u64 kv_heads = model.query_heads == 0 ? 0 : question.model->read.textbook.kv_heads;
+    options.kernel_blocks = vllm::kernel_blocks_of(*row, need, kv_heads != 0 && kv_heads < model.query_heads);
+    if (std::string_view{row->name} == "FLASHINFER_MLA_SPARSE_SM120" &&
+        (options.kv_dtype == vllm::KvDtype::automatic || options.kv_dtype == vllm::KvDtype::fp8)) {
+        options.kv_dtype = vllm::KvDtype::fp8_ds_mla;
+    }
+    answer.backend = row->name;
+    if (!asked) {
+        answer.notes.push_back({device.origin, "--attention-backend", fmt::format("{}, {}", row->name, device.words)});
+    } else {
+        answer.notes.push_back({Origin::given, "--attention-backend", row->name});
+    }
 }
 
 vllm::StateMode mode_of(const EngineQuestion& question) {
@@ -81,14 +173,11 @@ vllm::StateMode mode_of(const EngineQuestion& question) {
 }
 
 u32 small(const EngineQuestion& question, std::string_view flag, u32 otherwise) {
-    const u64 value = question.number(flag, otherwise);
-    if (value > 0xffffffffu) {
-        stop(Exit::usage, fmt::format("--{}: {} is too large", flag, value));
-    }
-    return static_cast<u32>(value);
+    return static_cast<u32>(question.number(flag, otherwise, 0xffffffffu));
 }
 
-vllm::Options options_of(const EngineQuestion& question, EngineAnswer& answer, bool& as_formed) {
+vllm::Options options_of(const EngineQuestion& question, const vllm::Rules& rules, EngineAnswer& answer,
+                         bool& as_formed) {
     vllm::Options options{};
     options.kv_dtype = dtype_of(question, as_formed);
     options.max_model_len = question.max_len;
@@ -102,8 +191,7 @@ vllm::Options options_of(const EngineQuestion& question, EngineAnswer& answer, b
     options.encoder_tokens = question.longest().encoder.value;
     options.mode = mode_of(question);
     options.spec_tokens = small(question, "num-speculative-tokens", 0);
-    const vllm::BackendRow& backend = backend_of(question, options, answer);
-    options.kernel_blocks = backend.blocks;
+    choose_backend(question, rules, options, answer);
     const std::string& name = question.model->read.class_name;
     if (vllm::rules_of_class(name.c_str()).known == vllm::Known::by_layers &&
         vllm::has_kind(question.model->spec, Kind::mamba2)) {
@@ -111,7 +199,9 @@ vllm::Options options_of(const EngineQuestion& question, EngineAnswer& answer, b
             {Origin::assumed, "model class",
              "vLLM's class of this model is not known here; rules of its layer kinds are used"});
     }
-    return vllm::for_class(question.model->spec, name.c_str(), options);
+    const bool packs_fp8 =
+        answer.backend != "FLASHINFER_MLA_SPARSE" || !rules.has(vllm::Change::backend_chooses_block);
+    return vllm::for_class(question.model->spec, name.c_str(), options, packs_fp8);
 }
 
 std::string refusal_text(const vllm::Outcome& outcome) {
@@ -187,7 +277,10 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
     engine->rules = rules_of(question.version);
     answer.rules = name_of(engine->rules);
     bool as_formed = false;
-    engine->options = options_of(question, answer, as_formed);
+    engine->options = options_of(question, engine->rules, answer, as_formed);
+    if (!answer.runs()) {
+        return answer;
+    }
     // vLLM's own dtypes store in its own way; a plain element format is already in the forms.
     const ModelSpec model = vllm::registered(as_formed ? question.model->spec : question.model->read.spec,
                                              question.model->read.class_name.c_str());
@@ -214,6 +307,26 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
     return answer;
 }
 
+/// The block, and, where windows or chunks reserve for a step, the tokens of one.
+std::vector<Knob> knobs_of(const EngineQuestion& question) {
+    const u64 block = question.has("block-size") ? question.number("block-size", 16) : 16;
+    std::vector<Knob> knobs{{.flag = "block-size", .values = doublings(block, 16, 256)}};
+    bool reserves = false;
+    bool states = false;
+    for (const LayerForm& form : question.model->read.spec.forms) {
+        reserves = reserves || form.retention.keep == Keep::window || form.retention.keep == Keep::chunk;
+        states = states || vllm::is_state(form);
+    }
+    if (reserves) {
+        knobs.push_back({.flag = "max-num-batched-tokens",
+                         .values = halves(question.number("max-num-batched-tokens", 8192), 512)});
+    }
+    if (states && !question.has("no-enable-prefix-caching")) {
+        knobs.push_back({.flag = "no-enable-prefix-caching", .values = {""}});
+    }
+    return knobs;
+}
+
 }  // namespace
 
 extern const EngineFace vllm_face;
@@ -225,6 +338,9 @@ const EngineFace vllm_face{
      "num-gpu-blocks-override=blocks, whatever the memory", "num-speculative-tokens=draft tokens a step",
      "prefix-match-unit=tokens of one hash", "async-scheduling!two batches in flight",
      "no-enable-prefix-caching!prefix caching off", "disable-hybrid-kv-cache-manager!one kind of group only"},
-    ask_vllm};
+    ask_vllm,
+    {"fp8"},
+    "gpu-memory-utilization",
+    knobs_of};
 
 }  // namespace kvcap::cli

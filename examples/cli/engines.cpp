@@ -47,11 +47,44 @@ u64 EngineQuestion::number(std::string_view flag, u64 otherwise) const {
     return value;
 }
 
+u64 EngineQuestion::number(std::string_view flag, u64 otherwise, u64 most) const {
+    const u64 value = number(flag, otherwise);
+    if (value > most && has(flag)) {
+        stop(Exit::usage, fmt::format("--{}: {} is too large; at most {}", flag, report::grouped(value),
+                                      report::grouped(most)));
+    }
+    return smaller(value, most);
+}
+
 std::string EngineQuestion::text(std::string_view flag, std::string otherwise) const {
     if (!has(flag)) {
         return otherwise;
     }
     return flags->find(flag)->second;
+}
+
+std::vector<std::string> doublings(u64 now, u64 least, u64 most) {
+    std::vector<std::string> values;
+    for (u64 factor = 2; factor <= larger(most, 2) && (now / factor >= least || now <= most / factor); factor *= 2) {
+        if (now % factor == 0 && now / factor >= larger(least, 1)) {
+            values.push_back(std::to_string(now / factor));
+        }
+        if (now <= most / factor) {
+            values.push_back(std::to_string(now * factor));
+        }
+    }
+    return values;
+}
+
+std::vector<std::string> halves(u64 now, u64 least) {
+    std::vector<std::string> values;
+    for (u64 value = now / 2; value > least; value /= 2) {
+        values.push_back(std::to_string(value));
+    }
+    if (least < now) {
+        values.push_back(std::to_string(least));
+    }
+    return values;
 }
 
 PoolRow row_of(const PoolPlan& plan, u32 group_class, std::string holds, const Lengths& request) {
@@ -86,7 +119,7 @@ void EngineOptions::add_to(CLI::App& verb) {
             }
             const std::string help = fmt::format("{} ({})", flag.help, face->title);
             if (flag.takes_value) {
-                verb.add_option("--" + flag.name, values[flag.name], help)->group("Engine");
+                given[flag.name] = verb.add_option("--" + flag.name, values[flag.name], help)->group("Engine");
             } else {
                 verb.add_flag("--" + flag.name, switches[flag.name], help)->group("Engine");
             }
@@ -118,19 +151,24 @@ std::string EngineOptions::version() const {
 }
 
 EngineFlags EngineOptions::flags() const {
-    EngineFlags given;
+    EngineFlags flags;
     for (const auto& [name, value] : values) {
-        if (!value.empty()) {
-            given[name] = value;
+        const auto option = given.find(name);
+        const bool said = option != given.end() && option->second->count() != 0;
+        if (said && value.empty()) {
+            stop(Exit::usage, fmt::format("--{}: an empty value; leave the flag out for the default", name));
+        }
+        if (said || !value.empty()) {
+            flags[name] = value;
         }
     }
     for (const auto& [name, on] : switches) {
         if (on) {
-            given[name] = "";
+            flags[name] = "";
         }
     }
     const EngineFace& chosen = face();
-    for (const auto& each : given) {
+    for (const auto& each : flags) {
         const std::string& name = each.first;
         const bool known = std::any_of(chosen.flags.begin(), chosen.flags.end(),
                                        [&](std::string_view text) { return flag_of(text).name == name; });
@@ -138,7 +176,7 @@ EngineFlags EngineOptions::flags() const {
             stop(Exit::usage, fmt::format("--{} means nothing to {}", name, chosen.title));
         }
     }
-    return given;
+    return flags;
 }
 
 }  // namespace kvcap::cli

@@ -26,6 +26,8 @@ struct EngineQuestion {
     std::vector<u64> counts{};
     u64 max_len = 0;
     const EngineFlags* flags = nullptr;
+    u32 capability = 0;   ///< CUDA compute capability of the GPU, 10 x major + minor; 0: no GPU named, or not CUDA
+    std::string gpu{};    ///< its title; empty: none named
 
     /// pre: each is not empty
     const Lengths& longest() const { return each.front(); }
@@ -33,6 +35,8 @@ struct EngineQuestion {
 
     /// The flag's value, or `otherwise`. Named in the error when it is no number.
     u64 number(std::string_view flag, u64 otherwise) const;
+    /// The same, at most `most`.
+    u64 number(std::string_view flag, u64 otherwise, u64 most) const;
     std::string text(std::string_view flag, std::string otherwise = {}) const;
     bool has(std::string_view flag) const { return flags != nullptr && flags->find(flag) != flags->end(); }
 };
@@ -57,6 +61,7 @@ struct EngineAnswer {
     u64 longest_hint = 0;  ///< the longest request the engine itself says would fit; 0: none said
     PoolPlan plan{};
     Verdict verdict{};
+    std::string backend{};     ///< the attention backend whose blocks were used, where the engine has several
     u64 request_units = 0;     ///< units one request takes of the pool that binds
     Bytes reserved_request{};  ///< bytes set aside for one request
     std::vector<PoolRow> rows{};
@@ -72,13 +77,32 @@ PoolRow row_of(const PoolPlan& plan, u32 group_class, std::string holds, const L
 /// Bytes of all the units that one request takes of a plan's pools.
 Bytes reserved_by(const PoolPlan& plan, const Demand& request);
 
+/// A flag that `fit` may turn, and the values to try: the nearest to what holds now first. of_memory: it is the
+/// share of a GPU's memory, not a flag of the engine's question.
+struct Knob {
+    std::string flag;
+    std::vector<std::string> values;
+    bool of_memory = false;
+};
+
 /// flags: long names it understands, with their help; "name=help" takes a value, "name!help" is a switch.
+/// formats: smaller KV formats to suggest, in order. memory_flag: its name for the share of memory. knobs: what else
+/// can be turned for this question; nullptr: nothing.
 struct EngineFace {
     std::string_view name;
     std::string_view title;
     std::vector<std::string_view> flags;
     EngineAnswer (*ask)(const EngineQuestion& question);
+    std::vector<std::string_view> formats{"fp8"};
+    std::string_view memory_flag{};
+    std::vector<Knob> (*knobs)(const EngineQuestion& question) = nullptr;
 };
+
+/// Whole numbers of a doubling series around `now` (not itself) inside [least, most], the nearest ratio first,
+/// smaller before larger.
+std::vector<std::string> doublings(u64 now, u64 least, u64 most);
+/// Halves of `now` down to `least`, which is the last.
+std::vector<std::string> halves(u64 now, u64 least);
 
 const std::vector<const EngineFace*>& engine_faces();
 
@@ -87,6 +111,7 @@ struct EngineOptions {
     std::string engine = "exact";
     std::map<std::string, std::string> values;
     std::map<std::string, bool> switches;
+    std::map<std::string, const CLI::Option*> given;  ///< to tell an empty value from none
 
     void add_to(CLI::App& verb);
     /// Exit 4 with the nearest names when unknown; a flag the engine does not know is a usage error.

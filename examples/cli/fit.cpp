@@ -36,7 +36,31 @@ u64 context_limit(const Model& model) {
     return model.read.max_context != 0 ? model.read.max_context : u64{1} << 24;
 }
 
-Finding find(const Deployment& on, const Setting& asked, u32 gpus) {
+/// The smallest single changes that make it fit, each evaluated; `on` learns which knobs there are.
+std::vector<Change> changes_of(Deployment& on, const Setting& asked, u32 gpus) {
+    on.knobs = on.knobs_of(asked);
+    ChangeLimits limits{.gpus = gpus, .kv_formats = static_cast<u32>(on.formats.size())};
+    for (const Knob& knob : on.knobs) {
+        static_cast<void>(limits.knobs.push(static_cast<u32>(knob.values.size())));
+    }
+    const auto fits = [&](const Setting& setting) noexcept {
+        try {
+            return on.fits(setting);
+        } catch (const Stop&) {
+            return false;  // this engine or model refuses the variation
+        }
+    };
+    std::vector<Change> changes;
+    for (const Change& change : smallest_changes(asked, limits, fits)) {
+        const bool mixed_shorter = change.kind == ChangeKind::shorter && on.mix.each.size() > 1;
+        if (!mixed_shorter) {
+            changes.push_back(change);
+        }
+    }
+    return changes;
+}
+
+Finding find(Deployment& on, const Setting& asked, u32 gpus) {
     Finding found{.on = on, .asked = asked};
     found.non_kv = on.known_non_kv(asked);
     found.weights = on.weights(asked, 0);
@@ -49,22 +73,17 @@ Finding find(const Deployment& on, const Setting& asked, u32 gpus) {
         found.longest = on.longest(asked, found.non_kv, found.longest_limit);
     }
     if (!found.fits) {
-        ChangeLimits limits{.gpus = gpus, .kv_formats = static_cast<u32>(on.formats.size())};
-        const auto fits = [&](const Setting& setting) noexcept {
-            try {
-                return on.fits(setting);
-            } catch (const Stop&) {
-                return false;  // this engine or model refuses the variation
-            }
-        };
-        for (const Change& change : smallest_changes(asked, limits, fits)) {
-            const bool mixed_shorter = change.kind == ChangeKind::shorter && on.mix.each.size() > 1;
-            if (!mixed_shorter) {
-                found.changes.push_back(change);
-            }
-        }
+        found.changes = changes_of(on, asked, gpus);
     }
     return found;
+}
+
+std::string knob_words(const EngineFlags& turned) {
+    std::string out;
+    for (const auto& [name, value] : turned) {
+        out += fmt::format("{}--{}{}{}", out.empty() ? "" : " ", name, value.empty() ? "" : " ", value);
+    }
+    return out;
 }
 
 std::string words(const Change& change, const Deployment& on) {
@@ -78,6 +97,7 @@ std::string words(const Change& change, const Deployment& on) {
         case ChangeKind::more_pp: return fmt::format("--pp {}", to.sharding.pp);
         case ChangeKind::more_memory:
             return fmt::format("{} more a GPU for the engine", report::amount_and_exact(to.extra_memory));
+        case ChangeKind::knob: return knob_words(on.turned(to));
     }
     return {};
 }
@@ -91,6 +111,7 @@ const char* name_of(ChangeKind kind) {
         case ChangeKind::more_tp: return "tp";
         case ChangeKind::more_pp: return "pp";
         case ChangeKind::more_memory: return "memory";
+        case ChangeKind::knob: return "flag";
     }
     return "";
 }
@@ -285,7 +306,7 @@ void run(const FitOptions& options, Session& session) {
     options.output.begin(session);
     const report::Unit unit = options.output.unit_for({u64{1} << 40});
     std::vector<Note> notes;
-    const Deployment on = options.on.deployment(notes);
+    Deployment on = options.on.deployment(notes);
     const Setting asked = options.on.setting(on);
     const u32 gpus = options.on.memory.gpus != 0 ? options.on.memory.gpus / options.on.sharding.dp : 64;
     Finding found = find(on, asked, gpus);

@@ -30,8 +30,14 @@ Gpu gpu_of(const nlohmann::json& row) {
     gpu.dense_bf16 = rate(row.at("dense_flops"), "bf16");
     gpu.dense_fp8 = rate(row.at("dense_flops"), "fp8");
     gpu.link_bandwidth = rate(row, "link_bandwidth");
+    if (row.at("compute_capability").is_string()) {
+        const std::string digits = row.at("compute_capability");
+        gpu.capability = static_cast<u32>(std::lround(std::stod(digits) * 10));
+    }
     return gpu;
 }
+
+}  // namespace
 
 double share_of(const std::string& text) {
     char* end = nullptr;
@@ -41,6 +47,8 @@ double share_of(const std::string& text) {
     }
     return share;
 }
+
+namespace {
 
 /// KAITO's published rule of June 2026: 2.3 GiB and 5% of the rank's weights.
 Bytes kaito_2026_06(Bytes weights) {
@@ -88,7 +96,7 @@ Gpu gpu_named(const std::string& name) {
         known.push_back(row.at("name"));
     }
     const std::string near = nearest(lower(name), known);
-    stop(Exit::bad_input,
+    stop(Exit::usage,
          fmt::format("--gpu: {} is not in the catalogue{}; known: {}. Its memory can be given: --gpu-mem "
                      "80GiB",
                      name, near.empty() ? "" : " (did you mean " + near + "?)", fmt::join(known, ", ")));
@@ -98,7 +106,8 @@ void MemoryOptions::add_to(CLI::App& verb) {
     verb.add_option("--gpu", gpu, "GPU by name (h100, h200, a100-80gb ...)")->group("Memory");
     verb.add_option("--gpus", gpus, "How many there are; the split must not need more")->group("Memory");
     verb.add_option("--gpu-mem", gpu_mem, "Memory of one GPU, instead of a name: 80GiB")->group("Memory");
-    verb.add_option("--util,--gpu-memory-utilization", util, "Share the engine may use")
+    verb.add_option("--util,--gpu-memory-utilization,--mem-fraction-static,--free-gpu-memory-fraction", util,
+                    "Share of the memory that the engine may use")
         ->group("Memory")
         ->capture_default_str();
     verb.add_option("--fraction-of", fraction_of,
@@ -129,6 +138,11 @@ Bytes Memory::for_cache(Bytes rank_weights, Bytes non_kv_bytes, Bytes extra) con
     return {static_cast<u64>(static_cast<double>(free.value) * util)};
 }
 
+void Memory::set_share(double of_total) {
+    util = of_total;
+    share = {static_cast<u64>(std::ceil(static_cast<double>(total.value) * util))};
+}
+
 Memory memory_of(const MemoryOptions& options, std::string_view engine, std::vector<Note>& notes) {
     Memory memory{};
     const double util = share_of(options.util);
@@ -149,6 +163,8 @@ Memory memory_of(const MemoryOptions& options, std::string_view engine, std::vec
         const Gpu gpu = gpu_named(options.gpu);
         memory.total = gpu.total();
         memory.described = fmt::format("{}, {}", gpu.title, report::amount(gpu.total()));
+        memory.gpu = gpu.title;
+        memory.capability = gpu.capability;
         if (gpu.reported.value == 0) {
             notes.push_back({Origin::assumed, "--gpu " + gpu.name,
                              "nominal memory: what its driver shows is a little less and not recorded"});
@@ -156,12 +172,11 @@ Memory memory_of(const MemoryOptions& options, std::string_view engine, std::vec
     } else {
         stop(Exit::usage, "no memory is said: give --gpu NAME, --gpu-mem 80GiB, or --kv-budget 40GiB");
     }
-    memory.util = util;
     if (options.fraction_of != "total" && options.fraction_of != "free" && options.fraction_of != "auto") {
         stop(Exit::usage, fmt::format("--fraction-of: {} is none of total, free, auto", options.fraction_of));
     }
     memory.of_free = options.fraction_of == "free" || (options.fraction_of == "auto" && engine == "trtllm");
-    memory.share = {static_cast<u64>(std::ceil(static_cast<double>(memory.total.value) * memory.util))};
+    memory.set_share(util);
     if (!options.weights.empty()) {
         memory.weights_given = true;
         memory.weights = weights;

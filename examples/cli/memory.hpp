@@ -20,10 +20,11 @@ struct Gpu {
     double dense_bf16 = 0;
     double dense_fp8 = 0;
     double link_bandwidth = 0;
+    u32 capability = 0;  ///< CUDA compute capability, 10 x major + minor; 0: not a CUDA device
     Bytes total() const { return reported.value != 0 ? reported : nominal; }
 };
 
-/// By name or one of its other names, any case. Exit 3 with the nearest names when unknown.
+/// By name or one of its other names, any case. A usage error with the nearest names when unknown.
 Gpu gpu_named(const std::string& name);
 
 /// Weights of one rank; `how`: where they are known from, or empty when they are not.
@@ -60,6 +61,9 @@ struct MeasuredOverhead {
     Bytes bytes{};
     std::string how{};
 };
+/// A number above 0 and at most 1, or a usage error.
+double share_of(const std::string& text);
+
 /// Exit 3 when the log cannot be read or does not say.
 MeasuredOverhead overhead_from(const std::string& path);
 
@@ -77,10 +81,14 @@ struct Memory {
     bool weights_given = false;
     Bytes weights{};
     std::string described;  ///< "H200 SXM 141GB, 143,771 MiB as its driver shows it"
+    std::string gpu;        ///< the title of --gpu, if that is where the memory comes from
+    u32 capability = 0;     ///< of that GPU
 
     /// Bytes for the cache on a rank with these weights when everything else takes `non_kv` and each rank had
     /// `extra` more memory for the engine; 0 when nothing is left.
     Bytes for_cache(Bytes rank_weights, Bytes non_kv_bytes, Bytes extra = {}) const;
+    /// Another share of the memory.
+    void set_share(double of_total);
 };
 
 /// Stops when neither memory nor a budget is said.

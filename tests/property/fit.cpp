@@ -71,6 +71,7 @@ TEST_CASE("fit: the answer fits, the next larger one does not", "[engine][vllm]"
                 case ChangeKind::more_pp: smaller_step.sharding.pp /= 2; break;
                 case ChangeKind::smaller_format: --smaller_step.kv_format; break;
                 case ChangeKind::attention_dp: smaller_step.attention_dp = false; break;
+                case ChangeKind::knob: break;
             }
             CHECK_FALSE(verdict(smaller_step));
         }

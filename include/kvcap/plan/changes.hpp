@@ -7,7 +7,8 @@
 
 namespace kvcap::inline v1 {
 
-/// What a change may touch. kv_format: 0 = as asked, 1, 2 ... = smaller stored formats in the caller's order.
+/// What a change may touch. kv_format: 0 = as asked, 1, 2 ... = smaller stored formats in the caller's order. knob: 0 =
+/// the engine's options as asked, i = the caller's i-th knob at its value `knob_value`.
 struct Setting {
     Tokens tokens{};
     u64 sequences = 1;
@@ -15,10 +16,12 @@ struct Setting {
     u32 kv_format = 0;
     bool attention_dp = false;
     Bytes extra_memory{};
+    u32 knob = 0;
+    u32 knob_value = 0;
     friend constexpr bool operator==(const Setting&, const Setting&) = default;
 };
 
-enum class ChangeKind : u8 { shorter, fewer, smaller_format, attention_dp, more_tp, more_pp, more_memory };
+enum class ChangeKind : u8 { shorter, fewer, smaller_format, attention_dp, more_tp, more_pp, more_memory, knob };
 
 struct Change {
     ChangeKind kind = ChangeKind::shorter;
@@ -26,13 +29,18 @@ struct Change {
     friend constexpr bool operator==(const Change&, const Change&) = default;
 };
 
-/// Bounds of the search. gpus: the most that TP x PP may use. tp_allowed: refused splits are skipped by
-/// evaluation.
+inline constexpr u32 most_knobs = 16;
+
+/// Bounds of the search. gpus: the most that TP x PP may use; refused splits are skipped by evaluation. knobs: how many
+/// values each of the engine's knobs has, from the mildest.
 struct ChangeLimits {
     u32 gpus = 8;
     u32 kv_formats = 1;
     Bytes most_memory{u64{1} << 50};
+    Inplace<u32, most_knobs> knobs{};
 };
+
+using Changes = Inplace<Change, 7 + most_knobs>;
 
 namespace changes {
 
@@ -50,12 +58,12 @@ constexpr bool first_that_fits(Setting setting, auto next, auto fits, Setting& f
 
 }  // namespace changes
 
-/// fits(setting) -> bool, monotone in tokens, sequences and memory. Answers in the order of ChangeKind.
-constexpr Inplace<Change, 8> smallest_changes(const Setting& asked, const ChangeLimits& limits,
-                                              auto fits) noexcept {
-    Inplace<Change, 8> all{};
+/// fits(setting) -> bool, monotone in tokens, sequences and memory. Answers in the order of ChangeKind; of each knob the
+/// first value that fits.
+constexpr Changes smallest_changes(const Setting& asked, const ChangeLimits& limits, auto fits) noexcept {
+    Changes all{};
     const auto keep = [&](ChangeKind kind, const Setting& setting) noexcept {
-        static_cast<void>(all.push({kind, setting}));  // seven kinds, eight places
+        static_cast<void>(all.push({kind, setting}));  // a place for every kind and every knob
     };
     const auto with = [&](auto edit) noexcept {
         Setting changed = asked;
@@ -104,6 +112,18 @@ constexpr Inplace<Change, 8> smallest_changes(const Setting& asked, const Change
         const u64 lacking =
             largest(limits.most_memory.value, [&](u64 m) noexcept { return !fits(memory(m)); });
         keep(ChangeKind::more_memory, memory(lacking + 1));
+    }
+    for (u32 knob = 0; knob < limits.knobs.size(); ++knob) {
+        for (u32 value = 0; value < limits.knobs[knob]; ++value) {
+            const Setting turned = with([&](Setting& s) noexcept {
+                s.knob = knob + 1;
+                s.knob_value = value;
+            });
+            if (fits(turned)) {
+                keep(ChangeKind::knob, turned);
+                break;
+            }
+        }
     }
     return all;
 }

@@ -109,17 +109,19 @@ constexpr ClassRules rules_of_class(const char* name) noexcept {
     return {};
 }
 
-/// The options vLLM resolves for this model and class: DeepSeek-V4, and fp8 latents beside index keys, are
-/// stored as fp8_ds_mla (FlashMLA's sparse kernels); DeepSeek-V4's own backends read blocks of 256 only; fp32
-/// state classes unless the caller chose; whether drafts widen convolutions.
-constexpr Options for_class(const ModelSpec& model, const char* name, Options options) noexcept {
+/// The options vLLM resolves for this model and class: DeepSeek-V4, and fp8 latents beside index keys unless the
+/// backend reads plain fp8 (packs_fp8), are stored as fp8_ds_mla (FlashMLA's sparse kernels); DeepSeek-V4's own
+/// backends read blocks of 256 only; fp32 state classes unless the caller chose; whether drafts widen convolutions.
+constexpr Options for_class(const ModelSpec& model, const char* name, Options options,
+                            bool packs_fp8 = true) noexcept {
     const ClassRules rules = rules_of_class(name);
     if (has_kind(model, Kind::compressor)) {
         options.kernel_blocks = {.count = 1, .items = {{256, false}}};
         options.kv_dtype =
             options.kv_dtype == KvDtype::automatic ? KvDtype::fp8_ds_mla : options.kv_dtype;
     }
-    if (options.kv_dtype == KvDtype::fp8 && has_kind(model, Kind::latent) && has_kind(model, Kind::index)) {
+    if (packs_fp8 && options.kv_dtype == KvDtype::fp8 && has_kind(model, Kind::latent) &&
+        has_kind(model, Kind::index)) {
         options.kv_dtype = KvDtype::fp8_ds_mla;
     }
     if (rules.fp32_state && options.ssm_bytes == 0) {

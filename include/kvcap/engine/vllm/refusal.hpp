@@ -18,6 +18,7 @@ enum class Reason : u8 {
     auto_fit_impossible,
     match_unit_not_divisible,
     assertion,
+    no_valid_backend,
 };
 
 constexpr const char* name_of(Reason reason) noexcept {
@@ -32,6 +33,7 @@ constexpr const char* name_of(Reason reason) noexcept {
         case Reason::auto_fit_impossible: return "auto_fit_impossible";
         case Reason::match_unit_not_divisible: return "match_unit_not_divisible";
         case Reason::assertion: return "assertion";
+        case Reason::no_valid_backend: return "no_valid_backend";
     }
     return "unknown";
 }

@@ -43,6 +43,9 @@ enum class Change : u8 {
     keeps_extra,            // chained draft modules make windows keep more tokens
     zero_retention,         // prefix_cache_retention_interval defaults to 0; before: dense
     spares_null_block,      // the fit check takes the null block off
+    prefers_flash_attn_mla,  // Hopper: FLASH_ATTN_MLA before FLASHMLA
+    backend_chooses_block,   // the block of latents is the backend's; before: 64 by the platform
+    flash_attn_mla_sparse,   // Hopper: FLASH_ATTN_MLA_SPARSE beside index keys
 };
 
 /// merged: yyyymmdd (of the pull request, or of the first release where the day is not known). release: first
@@ -58,11 +61,13 @@ inline constexpr ChangeRow changes[] = {
     {Change::scales_blocks, 20251124, 12, "kv_cache_utils.py unify_kv_cache_spec_page_size"},
     {Change::grows_below_1_25, 20251124, 12, "PR 29303: kv_cache_utils.py .._groups_uniform_page_size"},
     {Change::states_by_block, 20251203, 12, "kv_cache_interface.py MambaSpec.max_memory_usage_bytes"},
+    {Change::prefers_flash_attn_mla, 20251203, 12, "PR 27363: platforms/cuda.py _get_backend_priorities"},
     {Change::full_values, 20251223, 14, "kv_cache_interface.py FullAttentionSpec.head_size_v"},
     {Change::auto_length, 20251223, 14, "kv_cache_utils.py _auto_fit_max_model_len"},
     {Change::aligned_states, 20260123, 15, "PR 30877: config/cache.py mamba_cache_mode"},
     {Change::stage_pages, 20260219, 17, "kv_cache_utils.py _project_kv_cache_groups_to_worker"},
     {Change::grows_below_1_5, 20260312, 18, "PR 36684: kv_cache_utils.py .._groups_uniform_page_size"},
+    {Change::backend_chooses_block, 20260320, 18, "platforms/interface.py update_block_size_for_backend"},
     {Change::fit_counts_groups, 20260402, 19, "kv_cache_utils.py _max_memory_usage_bytes_from_groups"},
     {Change::window_values, 20260427, 20, "kv_cache_interface.py SlidingWindowSpec.head_size_v"},
     {Change::packed_latents, 20260427, 20, "kv_cache_utils.py group_and_unify_kv_cache_specs"},
@@ -72,6 +77,7 @@ inline constexpr ChangeRow changes[] = {
     {Change::slots_by_size, 20260615, 23, "PR 44454: kv_cache_utils.py _bucket_layers_by_page_size"},
     {Change::pads_pages, 20260621, 24, "PR 45181: kv_cache_utils.py unify_kv_cache_spec_page_size"},
     {Change::windows_choose_block, 20260704, 25, "attention.py _largest_kernel_block_within"},
+    {Change::flash_attn_mla_sparse, 20260704, 25, "PR 46189: platforms/cuda.py _get_backend_priorities"},
     {Change::mixed_precision, 20260711, 25, "platforms/interface.py _align_heterogeneous_kv_block_size"},
     {Change::pads_states, 20260725, 26, "kv_cache_utils.py unify_kv_cache_spec_page_size"},
     {Change::all_in_flight, 20260708, 26, "PR 47728: kv_cache_interface.py max_admission_blocks_per_request"},
