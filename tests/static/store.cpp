@@ -102,11 +102,12 @@ static_assert(bytes_between(v3, {.prompt = 1_tok}, {.tp = 2}, {0, 0}, {.tp = 1},
 static_assert(bytes_between(v3, {.prompt = 1_tok}, {.tp = 2}, {0, 1}, {.tp = 1}, {0, 0}).value() == 0_B);
 static_assert(bytes_between(v3, {}, {.tp = 2}, {0, 2}, {}, {0, 0}).error() ==
               Error{.code = Errc::rank_out_of_range, .got = 2, .want = 2});
-// Context parallelism deals slots: a decode side without it gathers every other token from each of two ranks. A window is
-// whole on both, so one of them sends it.
+// Context parallelism deals slots: a decode side without it gathers every other token from each of two ranks. A window
+// is whole on both, so one of them sends it.
 constexpr auto windowed = compose(repeat(1, Gqa{8, 128}), repeat(1, Windowed{Gqa{8, 128}, 16_tok})).value();
 constexpr u64 pair = 8 * 128 * 2 * 2;
-static_assert(bytes_between(windowed, {.prompt = 33_tok}, {.cp = 2}, {0, 0, 0}, {}, {}).value().value == (17 + 16) * pair);
+static_assert(bytes_between(windowed, {.prompt = 33_tok}, {.cp = 2}, {0, 0, 0}, {}, {}).value().value ==
+              (17 + 16) * pair);
 static_assert(bytes_between(windowed, {.prompt = 33_tok}, {.cp = 2}, {0, 0, 1}, {}, {}).value().value == 16 * pair);
 static_assert(bytes_between(windowed, {.prompt = 33_tok}, {}, {}, {.cp = 2}, {0, 0, 1}).value().value == 32 * pair);
 static_assert(bytes_between(windowed, {.prompt = 64_tok}, {.cp = 2, .interleave = 16}, {0, 0, 1},

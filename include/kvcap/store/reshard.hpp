@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Which ranks feed a rank when a cache moves to another sharding, and how much crosses each link?
-// Per cache of a layer that both stages hold: (heads both ranks hold) x (slots both ranks hold) x bytes of a head. Equal
-// copies are read from one rank, spread over the copies. Summed over sources this is exactly what the target rank
-// stores, and each of its bytes has one source.
+// Per cache of a layer that both stages hold: (heads both ranks hold) x (slots both ranks hold) x bytes of a head.
+// Equal copies are read from one rank, spread over the copies. Summed over sources this is exactly what the target
+// rank stores, and each of its bytes has one source.
 #pragma once
 
 #include <kvcap/store/copies.hpp>
@@ -10,8 +10,8 @@
 namespace kvcap::inline v1 {
 
 /// own: context-parallel ranks stand beside the tensor-parallel ones, tp x cp ranks a stage (prefill context
-/// parallelism). among_tensor: tp ranks a stage; those that would hold copies share the tokens, cp rank = tp rank mod cp
-/// (vLLM's decode context parallelism).
+/// parallelism). among_tensor: tp ranks a stage; those that would hold copies share the tokens, cp rank = tp rank mod
+/// cp (vLLM's decode context parallelism).
 enum class ContextRanks : u8 { own, among_tensor };
 
 /// cp_rank: without meaning where context ranks are among the tensor ranks.
@@ -113,7 +113,8 @@ constexpr Result<u32> even_shards(const Stream& stream, const Retention& kept, c
 }
 
 /// Whether `from` is the copy that `to` reads, of all source ranks that hold the same heads and slots.
-constexpr bool is_chosen_copy(u32 shards, const Retention& kept, const ReshardEnd& from, const ReshardEnd& to) noexcept {
+constexpr bool is_chosen_copy(u32 shards, const Retention& kept, const ReshardEnd& from,
+                              const ReshardEnd& to) noexcept {
     const u32 sharing = from.deals(kept) ? from.sharing() : 1;
     const u32 copies = from.sharding.tp / shards;
     const bool chosen = from.place.tp_rank % copies / sharing == to.place.tp_rank % (copies / sharing);
