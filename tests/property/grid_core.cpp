@@ -93,7 +93,7 @@ LayerForms one(const LayerForm& form) {
 
 TEST_CASE("grid: held bytes are monotone, add up over stages and ranks, and are copied as the split says") {
     Tally tally{"grid, held bytes"};
-    for (const Point& point : walk({cards().size(), std::size(splits), std::size(formats)}, 4'000)) {
+    for (const Point& point : walk({cards().size(), std::size(splits), std::size(formats)}, 12'000)) {
         CAPTURE(cards()[point.card].name, point.split, formats[point.format], seed());
         const auto made = case_at(point);
         ++tally.points;

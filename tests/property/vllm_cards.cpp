@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // vLLM over every model card: laws of its plans, and recorded cases of named models planned from the card
 // alone.
+#include "vllm_stored.hpp"
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -37,34 +39,6 @@ std::vector<std::pair<std::string, ReadModel>> cards() {
 vllm::Engine engine_for(const ReadModel& model, vllm::Options options) {
     options.kernel_blocks = vllm::default_backend(model.spec, options.kv_dtype).blocks;
     return {.options = vllm::for_class(model.spec, model.class_name.c_str(), options)};
-}
-
-/// The model as vLLM stores it, so that held bytes can be compared; false: a layout that is no element
-/// format.
-bool as_stored(const ModelSpec& model, const vllm::Options& options, ModelSpec& stored) {
-    if (vllm::has_kind(model, Kind::compressor) ||
-        (options.kv_dtype != vllm::KvDtype::automatic && vllm::has_kind(model, Kind::latent))) {
-        return false;
-    }
-    const auto store = [&](u32, LayerForm form) noexcept {
-        if (vllm::is_state(form)) {
-            const vllm::StateWidths widths = vllm::state_widths(form, options);
-            for (Stream& stream : form.streams) {
-                stream.format = {.elems = 1, .bytes = stream.role == Role::conv ? widths.conv : widths.state};
-            }
-            return form;
-        }
-        if (form.kind == Kind::index && vllm::has_kind(model, Kind::latent)) {
-            form.streams[0].format = fp8_scale_per_128;
-        }
-        switch (options.kv_dtype) {
-            case vllm::KvDtype::fp8: return Stored{fp8}.store(form);
-            case vllm::KvDtype::int8_per_token_head: return int8_per_token_head.store(form);
-            default: return form;
-        }
-    };
-    stored = restored(model, store).value();
-    return true;
 }
 
 struct Counts {
@@ -108,7 +82,7 @@ void check_plan(const ReadModel& model, const vllm::Engine& engine, const Shardi
         CHECK(each.value * plan.pools[0].units <= budget.value);
     }
     ModelSpec stored;
-    const bool comparable = as_stored(model.spec, engine.options, stored);
+    const bool comparable = property::as_stored(model.spec, engine.options, stored);
     u64 before = 0;
     for (u64 n = 1; n <= plan.max_len; n = n * 4 + 1) {
         const Lengths lengths{.prompt = {n}, .encoder = {engine.options.encoder_tokens}};
