@@ -4,7 +4,8 @@
 # PARTs, or all of them: clang14 clang19 asan headers fuzz-replay bench-build.
 set -eu
 cd "$(dirname "$0")/.."
-packages="g++ cmake ninja-build git pkg-config nlohmann-json3-dev libfmt-dev catch2 libcli11-dev libssl-dev"
+packages="g++ cmake ninja-build git pkg-config nlohmann-json3-dev libfmt-dev catch2 libcli11-dev libssl-dev python3
+    libhiredis-dev redis-server"
 all_parts="clang14 clang19 asan headers fuzz-replay bench-build"
 yes=no
 full=no
