@@ -7,3 +7,4 @@
 #include <kvcap/roofline/decode.hpp>
 #include <kvcap/roofline/prefill.hpp>
 #include <kvcap/roofline/transfer.hpp>
+#include <kvcap/roofline/weight_reads.hpp>

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// From options to what a step reads: weights by part, experts, what sparse attention picks.
+#include "work.hpp"
+
+#include "cards.hpp"
+
+#include <filesystem>
+#include <kvcap/io/locate.hpp>
+
+namespace kvcap::cli {
+
+namespace {
+
+/// The config behind a MODEL argument, or empty (spec lines, GGUF, stdin).
+std::string config_text(const std::string& argument) {
+    std::filesystem::path file = argument;
+    std::error_code wrong;
+    if (std::filesystem::is_directory(file, wrong)) {
+        file /= "config.json";
+    }
+    if (std::filesystem::is_regular_file(file, wrong) && file.extension() != ".gguf") {
+        const Diagnosed<std::string> text = read_text_file(file);
+        return text ? *text : std::string{};
+    }
+    const Card* card = find_card(argument);
+    return card != nullptr ? std::string{card->text} : std::string{};
+}
+
+}  // namespace
+
+void DeviceOptions::add_to(CLI::App& verb) {
+    verb.add_option("--gpu", gpu, "GPU by name (h100, h200, a100-80gb ...)")->group("Device")->required();
+    verb.add_option("--compute", compute, "Type whose dense rate bounds: bf16, fp8")
+        ->group("Device")
+        ->capture_default_str();
+    verb.add_option("--link", link, "Bytes a second of a link: 50GB; else the GPU's own")->group("Device");
+}
+
+Machine machine_of(const DeviceOptions& options) {
+    Machine machine{.gpu = gpu_named(options.gpu), .compute = options.compute};
+    if (options.compute != "bf16" && options.compute != "fp8") {
+        stop(Exit::usage, fmt::format("--compute: {} is neither bf16 nor fp8", options.compute));
+    }
+    machine.device = {.bandwidth = machine.gpu.bandwidth,
+                      .peak = options.compute == "fp8" ? machine.gpu.dense_fp8 : machine.gpu.dense_bf16,
+                      .link = machine.gpu.link_bandwidth};
+    if (!options.link.empty()) {
+        machine.device.link = static_cast<double>(bytes_of(options.link, "--link").value);
+        if (machine.device.link <= 0) {
+            stop(Exit::usage, "--link: 0 bytes a second carry nothing");
+        }
+    }
+    if (machine.device.bandwidth <= 0 || machine.device.peak <= 0) {
+        stop(Exit::bad_input, fmt::format("--gpu: the catalogue does not state the {} of {}; time cannot be bounded",
+                                          machine.device.bandwidth <= 0 ? "memory bandwidth"
+                                                                        : options.compute + " rate",
+                                          machine.gpu.name));
+    }
+    return machine;
+}
+
+Result<WeightReads> Work::reads(const Sharding& split, bool attention_dp, u64 tokens, u32 stage) const {
+    if (weights_given || weights.bytes == 0) {
+        const Bytes own = weights_given.value_or(Bytes{});
+        return WeightReads{.dense = {own, own.value / 2}};
+    }
+    const WeightSplit by{.sharding = split, .ep = attention_dp ? split.tp : 1, .attention_dp = attention_dp};
+    return weight_reads(weights, mixture, by, tokens, stage);
+}
+
+Bytes Work::stored(const Sharding& split, bool attention_dp, u32 stage) const {
+    return weights_given ? *weights_given : weights_on_rank(weights, split, attention_dp, stage).bytes;
+}
+
+Work work_of(const ModelOptions& options, const std::string& weights_bytes) {
+    Work work{.model = load(options)};
+    work.notes = work.model.notes;
+    const ReadModel& read = work.model.read;
+    work.facts = {.index_heads = read.index.heads,
+                  .picked = read.index.picked,
+                  .block = read.index.block,
+                  .expanded = read.expanded_elements};
+    if (!weights_bytes.empty()) {
+        work.weights_given = bytes_of(weights_bytes, "--weights-bytes");
+        return work;
+    }
+    if (options.model == "-") {
+        return work;
+    }
+    work.weights = find_weights(options.model, work.notes);
+    work.mixture = mixture_of(config_text(options.model), work.weights);
+    if (work.mixture.layers != 0 && !work.mixture.routed()) {
+        work.notes.push_back({Origin::assumed, "experts", "all are read: the config does not say how many a token visits"});
+    }
+    return work;
+}
+
+}  // namespace kvcap::cli

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// The launch line of a deployment, with everything that was evaluated: split, lengths, memory share, storage, blocks.
+// io/launch.hpp reads it back to the same value.
+#pragma once
+
+#include <fmt/format.h>
+#include <kvcap/io/launch.hpp>
+
+namespace kvcap::inline v1::report {
+
+/// A word for a shell: quoted when a shell would change it.
+inline std::string shell_word(const std::string& word) {
+    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";
+    if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
+        return word;
+    }
+    std::string out = "'";
+    for (const char c : word) {
+        out += c == '\'' ? "'\\''" : std::string(1, c);
+    }
+    return out + "'";
+}
+
+inline std::string other_flags(const Launch& launch) {
+    std::string out;
+    for (const auto& [name, value] : launch.flags) {
+        out += " --" + name + (value.empty() ? "" : " " + shell_word(value));
+    }
+    return out;
+}
+
+inline std::string vllm_line(const Launch& l) {
+    std::string out = fmt::format("vllm serve {} --tensor-parallel-size {} --pipeline-parallel-size {} --data-parallel-size {}",
+                                  shell_word(l.model), l.attention_dp ? 1 : l.tp, l.pp, l.attention_dp ? l.tp : l.dp);
+    out += l.cp > 1 ? fmt::format(" --decode-context-parallel-size {}", l.cp) : "";
+    out += l.attention_dp ? " --enable-expert-parallel" : "";
+    out += fmt::format(" --max-model-len {} --max-num-seqs {} --kv-cache-dtype {}", l.tokens, l.sequences, l.dtype);
+    out += l.util.empty() ? "" : " --gpu-memory-utilization " + l.util;
+    out += l.budget.empty() ? "" : " --kv-cache-memory-bytes " + l.budget;
+    return out + other_flags(l);
+}
+
+inline std::string sglang_line(const Launch& l) {
+    std::string out = fmt::format("python -m sglang.launch_server --model-path {} --tp-size {} --pp-size {} --dp-size {}",
+                                  shell_word(l.model), l.tp, l.pp, l.attention_dp ? l.tp : l.dp);
+    out += l.attention_dp ? fmt::format(" --enable-dp-attention --ep-size {}", l.tp) : "";
+    out += fmt::format(" --context-length {} --max-running-requests {} --kv-cache-dtype {}", l.tokens,
+                       saturating_product(l.sequences, l.attention_dp ? l.tp : 1), l.dtype);
+    out += l.util.empty() ? "" : " --mem-fraction-static " + l.util;
+    return out + other_flags(l);
+}
+
+inline std::string llama_line(Launch l) {
+    const u32 devices = static_cast<u32>(larger(l.tp, l.pp));
+    std::string out = fmt::format("llama-server -m {} -c {} -np {} -ngl 999", shell_word(l.model), l.flags["ctx-size"],
+                                  l.sequences);
+    std::string parts = "1";
+    for (u32 i = 1; i < devices; ++i) {
+        parts += ",1";
+    }
+    out += devices > 1 ? fmt::format(" -sm {} -ts {}", l.tp > 1 ? "tensor" : "layer", parts) : "";
+    out += fmt::format(" -ctk {} -ctv {}", l.flags["cache-type-k"], l.flags["cache-type-v"]);
+    for (const char* said : {"ctx-size", "cache-type-k", "cache-type-v"}) {
+        l.flags.erase(said);
+    }
+    return out + other_flags(l);
+}
+
+/// What trtllm-serve has no flag for goes into a YAML file that the line writes first.
+inline std::string trtllm_line(Launch l) {
+    std::string cache = "dtype: " + l.dtype;
+    cache += l.util.empty() ? "" : ", free_gpu_memory_fraction: " + l.util;
+    cache += l.budget.empty() ? "" : ", max_gpu_total_bytes: " + l.budget;
+    constexpr std::pair<const char*, const char*> keys[] = {{"tokens-per-block", "tokens_per_block"},
+                                                            {"max-kv-tokens", "max_tokens"},
+                                                            {"host-cache-size", "host_cache_size"}};
+    for (const auto& [flag, key] : keys) {
+        const auto found = l.flags.find(flag);
+        if (found != l.flags.end()) {
+            cache += fmt::format(", {}: {}", key, found->second);
+            l.flags.erase(found);
+        }
+    }
+    std::string yaml = "kv_cache_config: {" + cache + "}\\n";
+    yaml += l.attention_dp ? "enable_attention_dp: true\\n" : "";
+    std::string out = fmt::format("printf '{}' > kvcap.yaml && trtllm-serve {} --tp_size {} --pp_size {}", yaml,
+                                  shell_word(l.model), l.tp, l.pp);
+    out += l.attention_dp ? fmt::format(" --ep_size {}", l.tp) : "";
+    out += fmt::format(" --max_seq_len {} --max_batch_size {}", l.tokens, l.sequences);
+    for (const auto& [name, value] : l.flags) {
+        std::string own = name;
+        std::replace(own.begin(), own.end(), '-', '_');
+        out += " --" + own + (value.empty() ? "" : " " + shell_word(value));
+    }
+    return out + " --extra_llm_api_options kvcap.yaml";
+}
+
+/// One line, without its end. pre: the engine is one of the four
+inline std::string launch_line(const Launch& launch) {
+    const std::string line = launch.engine == "vllm"       ? vllm_line(launch)
+                             : launch.engine == "sglang"   ? sglang_line(launch)
+                             : launch.engine == "llamacpp" ? llama_line(launch)
+                                                           : trtllm_line(launch);
+    return line + (launch.servers > 1 ? fmt::format(" # {} servers", launch.servers) : "");
+}
+
+}  // namespace kvcap::inline v1::report
