@@ -19,8 +19,11 @@ constexpr Result<Bytes> bytes_per_token(const ModelSpec& model, const Sharding& 
     const auto growing = [&](u64 prompt) noexcept {
         return fold(model, {.prompt = {prompt}}, whole_tokens, {.stage = stage},
                     [](const LayerForm& form, const Lengths& at) noexcept {
-                        const bool grows = form.retention.keep == Keep::everything &&
-                                           form.retention.source == Source::decoder;
+                        // Two statements: GCC 12 merges `==` of neighbouring members from -O1 on, and fails on that.
+                        if (form.retention.source != Source::decoder) {
+                            return Slots{};
+                        }
+                        const bool grows = form.retention.keep == Keep::everything;
                         return grows ? Slots{at.prompt.value / form.retention.stride} : Slots{};
                     });
     };

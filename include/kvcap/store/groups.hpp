@@ -33,7 +33,10 @@ struct ObjectGroup {
     Inplace<u16, 32> forms{};
 
     constexpr bool holds(const Retention& r) const noexcept {
-        return keep == r.keep && source == r.source && span == r.span && sinks == r.sinks;
+        // Not one chain: GCC 12 merges `==` of neighbouring members from -O1 on, and fails on that in constants.
+        const bool same_keep = keep == r.keep;
+        const bool same_source = source == r.source;
+        return same_keep && same_source && span == r.span && sinks == r.sinks;
     }
     friend constexpr bool operator==(const ObjectGroup&, const ObjectGroup&) = default;
 };

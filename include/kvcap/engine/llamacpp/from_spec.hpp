@@ -44,7 +44,9 @@ struct SpecReader {
     constexpr void set_retention(u32 layer, const Retention& retention) noexcept {
         if (retention.keep == Keep::window || retention.keep == Keep::chunk) {
             set_window(layer, retention);
-        } else if (retention.keep != Keep::everything || retention.source != Source::decoder) {
+        } else if (retention.keep != Keep::everything) {
+            fail(layer, Errc::unsupported);
+        } else if (retention.source != Source::decoder) {
             fail(layer, Errc::unsupported);
         }
     }
