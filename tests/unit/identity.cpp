@@ -107,22 +107,116 @@ TEST_CASE("no two identities that differ in one field are encoded alike") {
     CHECK(made > 500);
 }
 
-TEST_CASE("bytes that move across the border between two facts change the encoding") {
+TEST_CASE("no number of a cache, and no order of caches, is lost in the encoding") {
+    const ModelSpec first =
+        compose(QueryHeads{8}, repeat(2, WithSinks{Windowed{Gqa{8, 64}, 64_tok}, 4_tok}), repeat(1, Mla{64, 16}))
+            .value();
     std::set<std::string> seen;
     std::size_t made = 0;
-    const std::string whole = "a@b/c\xc3\xa9";
-    for (std::size_t cut = 1; cut < whole.size(); ++cut) {
+    const auto add = [&](const ModelSpec& caches) {
         FormatIdentity id = sample();
-        const std::string left = whole.substr(0, cut);
-        const std::string right = whole.substr(cut);
-        id.model = left, id.weights_revision = right;
+        id.caches = caches;
         ++made;
         CHECK(seen.insert(encoded(id)).second);
-        id.model = right, id.weights_revision = left;
-        ++made;
-        CHECK(seen.insert(encoded(id)).second);
+        const std::string bytes = encoded(id);
+        CHECK(decode(bytes).identity.caches == StatedCaches{caches});
+    };
+    add(first);
+    for (u32 form = 0; form < first.forms.size(); ++form) {
+        u32 numbers = 0;
+        encoding::each_number(first.forms[form], [&](auto) { ++numbers; });
+        CHECK(numbers == 8 + 7 * first.forms[form].streams.size());
+        for (u32 changed = 0; changed < numbers; ++changed) {
+            ModelSpec other = first;
+            u32 at = 0;
+            bool is_count = false;
+            LayerForm& of = other.forms[form];
+            encoding::each_number(of, [&](auto& part) {
+                using Part = std::remove_reference_t<decltype(part)>;
+                const bool here = at++ == changed;
+                const bool count = static_cast<void*>(&part) == static_cast<void*>(&of.streams.count);
+                is_count = is_count || (here && count);
+                const u64 was = static_cast<u64>(part);
+                part = here && !count ? static_cast<Part>(was == 0 ? 1 : was - 1) : part;
+            });
+            if (is_count) {
+                --of.streams.count;
+            }
+            add(other);
+        }
     }
+    ModelSpec other = first;
+    ++other.layers;
+    add(other);
+    other = first, ++other.draft_layers;
+    add(other);
+    other = first, ++other.query_heads;
+    add(other);
+    other = first, std::swap(other.caches[0], other.caches[2]);
+    add(other);
+    other = first, other.caches[1].layer = 7;
+    add(other);
+    other = first, --other.caches.count;
+    add(other);
     CHECK(seen.size() == made);
+    CHECK(made > 40);
+}
+
+TEST_CASE("bytes that move across the border between any two facts change the encoding") {
+    std::vector<StatedText FormatIdentity::*> texts;
+    each_format_field([&](Field, auto member) {
+        if constexpr (std::same_as<decltype(member), StatedText FormatIdentity::*>) {
+            texts.push_back(member);
+        }
+    });
+    REQUIRE(texts.size() == 23);
+    const std::string whole = "a@b/c\xc3\xa9";
+    for (std::size_t at = 0; at + 1 < texts.size(); ++at) {
+        std::set<std::string> seen;
+        std::size_t made = 0;
+        for (std::size_t cut = 1; cut < whole.size(); ++cut) {
+            const std::string left = whole.substr(0, cut);
+            const std::string right = whole.substr(cut);
+            for (const bool swapped : {false, true}) {
+                FormatIdentity id = sample();
+                // Partners that must be stated together, so that every field can be a text here.
+                id.token_drop_algorithm = "h2o", id.token_drop_policy = "p", id.state_layout = "s", id.conv_dtype = "c";
+                id.*texts[at] = swapped ? right : left;
+                id.*texts[at + 1] = swapped ? left : right;
+                ++made;
+                CHECK(seen.insert(encoded(id)).second);
+            }
+        }
+        CHECK(seen.size() == made);
+    }
+}
+
+TEST_CASE("none and a value that looks like none are two things for every fact that may be none") {
+    std::size_t tried = 0;
+    each_format_field([&](Field field, auto member) {
+        if constexpr (std::same_as<decltype(member), StatedText FormatIdentity::*>) {
+            std::set<std::string> seen;
+            for (const std::string_view text : {"none", "null", "0"}) {
+                FormatIdentity id = sample();
+                id.token_drop_algorithm = "h2o", id.token_drop_policy = "p", id.state_layout = "s", id.conv_dtype = "c";
+                id.*member = text;
+                CHECK(seen.insert(encoded(id)).second);
+                id.*member = stated_none;
+                const Refusal refusal = refusal_of(id);
+                const bool has_partner = refusal.why == WhyRefused::both_or_neither;
+                CHECK((has_partner || bool(refusal) != may_be_none(field)));
+                if (!refusal && text == "none") {
+                    CHECK(seen.insert(encoded(id)).second);
+                    ++tried;
+                }
+                id.*member = "";
+                CHECK(refusal_of(id) == Refusal{field, WhyRefused::empty});
+                id.*member = StatedText{};
+                CHECK(refusal_of(id) == Refusal{field, WhyRefused::unstated});
+            }
+        }
+    });
+    CHECK(tried >= 9);
 }
 
 TEST_CASE("absent, empty and unstated are three things") {
@@ -195,6 +289,36 @@ TEST_CASE("content identity: every part counts, and none runs into its neighbour
         chunk.adapter = name, chunk.adapter_version = version;
         add(chunk);
     }
+    // Bytes move between neighbours: parent and the tokens' length, salt and user key, user key and media, embeddings.
+    const std::string whole{"p@q\0r", 5};
+    for (std::size_t cut = 1; cut < whole.size(); ++cut) {
+        const std::string left = "<" + whole.substr(0, cut);
+        const std::string right = whole.substr(cut) + ">";
+        const MediaRun of_left[] = {{left, 0, 2, 0}};
+        const MediaRun of_both[] = {{left, 0, 1, 0}, {right, 1, 1, 0}};
+        const MediaRun of_both_swapped[] = {{right, 0, 1, 0}, {left, 1, 1, 0}};
+        ChunkIdentity chunk = base;
+        chunk.salt = left, chunk.user_key = right;
+        add(chunk);
+        chunk.salt = right, chunk.user_key = left;
+        add(chunk);
+        chunk = base, chunk.user_key = left, chunk.embeddings = right;
+        add(chunk);
+        chunk = base, chunk.media = of_left, chunk.embeddings = right;
+        add(chunk);
+        chunk = base, chunk.media = of_both;
+        add(chunk);
+        chunk = base, chunk.media = of_both_swapped;
+        add(chunk);
+        chunk = base, chunk.parent = left, chunk.salt = right;
+        add(chunk);
+        chunk = base, chunk.adapter = left, chunk.adapter_version = right, chunk.salt = left;
+        add(chunk);
+    }
+    const std::vector<u32> one = {1};
+    ChunkIdentity numbers = chunk_sample(one);
+    numbers.parent = std::string_view{"\1\0\0\0\0\0\0\0", 8};
+    add(numbers);
     const std::vector<std::vector<MediaRun>> media = {
         {{"img1", 0, 2, 0}}, {{"img2", 0, 2, 0}}, {{"img1", 1, 2, 0}}, {{"img1", 0, 3, 0}}, {{"img1", 0, 2, 4}},
         {{"img1", 0, 1, 0}, {"img2", 1, 1, 0}}, {{"img2", 0, 1, 0}, {"img1", 1, 1, 0}}, {{"img1img2", 0, 2, 0}}};
@@ -332,6 +456,48 @@ TEST_CASE("public collisions are found") {
         finds(System::ucm, other_format([](auto& id) { id.writer = "client-2"; }), Field::writer);
         for (u32 s = 0; s < system_count; ++s) {
             finds(static_cast<System>(s), other_format([](auto& id) { id.rope = stated_none; }), Field::rope);
+        }
+    }
+    SECTION("LMCache#2961, vllm#45549, llm-d#167: an adapter or embeddings behind equal tokens") {
+        ChunkIdentity sql = plain;
+        sql.adapter = "sql", sql.adapter_version = "1";
+        const Fields without = other_content(sql, [](auto& c) {
+            c.adapter = stated_none, c.adapter_version = stated_none;
+        });
+        finds(System::lmcache_key, without, Field::adapter);
+        finds(System::ucm, without, Field::adapter);
+        finds(System::aibrix, without, Field::adapter);
+        CHECK_FALSE(collides(System::llmd_index, without));
+        const Fields other = other_content(plain, [](auto& c) { c.embeddings = "e1"; });
+        finds(System::lmcache_key, other, Field::embeddings);
+        finds(System::dynamo, other, Field::embeddings);
+        CHECK_FALSE(collides(System::vllm_block_hash, other));
+    }
+    SECTION("vllm#49499: one rank's shard of a state group stored for all") {
+        FormatIdentity first = format;
+        first.group_kind = "state", first.state_dtype = "float32";
+        first.caches = compose(repeat(20, Kda{.heads = 32, .head_dim = 128})).value();
+        FormatIdentity second = first;
+        first.tp = second.tp = 2u, first.tp_rank = 0u, second.tp_rank = 1u;
+        CHECK(diff(first, second) == Fields{1, {Field::tp_rank}});
+        CHECK(fold_tensor_ranks(first) == Refusal{Field::tp, WhyRefused::cannot_fold});
+        // A key whose rank was replaced by a stripe of the group no longer tells them apart.
+        finds(System::vllm_block_hash, diff(first, second), Field::tp_rank);
+        CHECK_FALSE(collides(System::mooncake_connector, diff(first, second)));
+        FormatIdentity latent = format;
+        finds(System::vllm_block_hash, other_format([](auto& id) { id.group_kind = "state"; }), Field::group_kind);
+        CHECK_FALSE(fold_tensor_ranks(latent));
+    }
+    SECTION("vllm#51163, LMCache#1357: pages cut elsewhere, stages without a store of their own") {
+        finds(System::lmcache_key, other_format([](auto& id) { id.page_tokens = 128u; }), Field::page_tokens);
+        finds(System::ucm, other_format([](auto& id) { id.pp = 2u, id.pp_rank = 1u; }), Field::pp_rank);
+        finds(System::hf3fs_connector, other_format([](auto& id) { id.tp_rank = 4u; }), Field::tp_rank);
+    }
+    SECTION("a sync of new weights under the old name, in every system that knows only the name") {
+        for (const System system : {System::vllm_block_hash, System::lmcache_key, System::lmcache_object_key,
+                                    System::mooncake_connector, System::llmd_index, System::llmd_files, System::flexkv,
+                                    System::ucm, System::aibrix}) {
+            finds(system, other_format([](auto& id) { id.weights_revision = "step-2000"; }), Field::weights_revision);
         }
     }
     SECTION("vllm#51250: a draft model's group") {
