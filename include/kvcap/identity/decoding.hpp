@@ -97,7 +97,7 @@ constexpr void read(Reader& from, ModelSpec& model) noexcept {
     model.caches.count = static_cast<u32>(from.number_to(model.caches.capacity()));
     for (Cache& cache : model.caches) {
         cache.layer = static_cast<u16>(from.number_to(0xffff));
-        cache.form = static_cast<u16>(from.number_to(model.forms.size() == 0 ? 0 : model.forms.size() - 1));
+        cache.form = static_cast<u16>(from.number_to(model.forms.empty() ? 0 : model.forms.size() - 1));
     }
     if (from.why == WhyRefused::fine && model.forms.empty()) {
         from.fail(WhyRefused::malformed);

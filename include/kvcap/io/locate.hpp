@@ -45,7 +45,7 @@ inline std::filesystem::path from_environment(const char* name) {
 
 /// HF_HUB_CACHE, else HF_HOME/hub, else ~/.cache/huggingface/hub.
 inline std::filesystem::path hub_cache() {
-    if (const auto hub = from_environment("HF_HUB_CACHE"); !hub.empty()) {
+    if (auto hub = from_environment("HF_HUB_CACHE"); !hub.empty()) {
         return hub;
     }
     if (const auto home = from_environment("HF_HOME"); !home.empty()) {

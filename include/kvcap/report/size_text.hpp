@@ -45,7 +45,7 @@ public:
     /// table of their own. Where not all points fit side by side, the groups are those of the last one.
     std::string table() {
         const std::size_t all = asked_.points.size();
-        const std::string wide = build(true);
+        std::string wide = build(true);
         if (all == 1 && widest(wide) <= columns) {
             return wide;
         }

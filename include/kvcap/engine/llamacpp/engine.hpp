@@ -161,7 +161,7 @@ private:
     /// The class that keeps a form: by role, then by whether it is a window.
     static constexpr u16 class_of(const PoolPlan& plan, const LayerForm& form) noexcept {
         const Role role = form.streams.empty() ? Role::key : form.streams[0].role;
-        for (u16 c = 0; c < plan.classes.size(); ++c) {
+        for (u32 c = 0; c < plan.classes.size(); ++c) {
             const Part part = static_cast<Part>(plan.classes[c].kind);
             const bool state = is_states(part) || is_compressor(part);
             const bool index = part == Part::indexer || part == Part::dsa_indexer || part == Part::lid;
@@ -170,7 +170,7 @@ private:
             const Retention& own = plan.classes[c].retention;
             if (same_kind &&
                 (state || (own.keep == form.retention.keep && own.stride == form.retention.stride))) {
-                return c;
+                return static_cast<u16>(c);
             }
         }
         return 0;

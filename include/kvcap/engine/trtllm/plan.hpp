@@ -105,14 +105,15 @@ constexpr Placement place_of(const PoolPlan& plan, const LayerForm& form, const 
         return nowhere;
     }
     Placement place{.group_class = nowhere.group_class};
-    for (u16 c = 0; c < plan.classes.size(); ++c) {
+    for (u32 c = 0; c < plan.classes.size(); ++c) {
+        const u16 own = static_cast<u16>(c);
         const PoolKind kind = static_cast<PoolKind>(plan.classes[c].kind);
         if (state || cross) {
-            place.group_class = kind == (state ? PoolKind::state : PoolKind::cross) ? c : place.group_class;
+            place.group_class = kind == (state ? PoolKind::state : PoolKind::cross) ? own : place.group_class;
         } else if (kind == PoolKind::window || kind == PoolKind::full) {
             const bool longer =
                 kind == PoolKind::full || plan.classes[c].retention.span.value >= window_of(form, options);
-            place.group_class = c;
+            place.group_class = own;
             if (longer) {
                 break;
             }
