@@ -61,7 +61,7 @@ RankWeights Deployment::weights(const Setting& setting, u32 stage) const {
     if (memory.weights_given) {
         return {memory.weights, "given"};
     }
-    return weights_on_rank(weights_known, setting.sharding, setting.attention_dp, stage);
+    return weights_on_rank(weights_known, setting.sharding, setting.attention_dp, stage, face->name == "vllm");
 }
 
 std::vector<Bytes> Deployment::available(const Setting& setting, Bytes non_kv) const {
@@ -266,7 +266,8 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     on.mix = mix_of(distribution, points[0], lengths, asked.read);
     on.max_len = max_model_len.empty() ? 0 : count_of(max_model_len, "--engine-max-len");
     const u64 ranks = dp_names_attention() ? sharding.dp : u64{sharding.tp} * sharding.dp;
-    const u64 needed = ranks * sharding.pp * sharding.cp;
+    const u64 own_cp = on.face->name == "vllm" ? 1 : sharding.cp;  // vLLM's context ranks are tensor ranks
+    const u64 needed = ranks * sharding.pp * own_cp;
     const u64 allowed = asked.read.max_context;
     for (const Lengths& each : on.mix.each) {
         if (allowed != 0 && (each.prompt + each.decoded).value > allowed) {

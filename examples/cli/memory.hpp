@@ -36,8 +36,10 @@ struct RankWeights {
 /// Weights of the model that the argument names: source `unknown` when nothing tells.
 Weights find_weights(const std::string& argument, std::vector<Note>& notes);
 
-/// Under attention data parallelism every rank holds all attention weights and its share of the experts.
-RankWeights weights_on_rank(const Weights& weights, const Sharding& sharding, bool attention_dp, u32 stage);
+/// Under attention data parallelism every rank holds all attention weights and its share of the experts;
+/// whole_but_experts: everything but the experts (vLLM, whose ranks are data-parallel ones with TP 1).
+RankWeights weights_on_rank(const Weights& weights, const Sharding& sharding, bool attention_dp, u32 stage,
+                            bool whole_but_experts = false);
 
 /// --gpu --gpus --gpu-mem --util --fraction-of --kv-budget --non-kv-bytes --overhead --overhead-from
 /// --weights-bytes

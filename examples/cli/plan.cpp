@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // kvcap plan MODEL: which split of n GPUs serves this best, what was dropped and why, and the engine's launch
 // line.
-#include "deployment.hpp"
+#include "plan_launch.hpp"
 #include "screen.hpp"
 
 #include <algorithm>
 #include <kvcap/plan/search.hpp>
 #include <kvcap/report.hpp>
+#include <kvcap/report/launch.hpp>
 #include <memory>
 
 namespace kvcap::cli {
@@ -16,9 +17,10 @@ namespace {
 struct PlanOptions {
     DeploymentOptions on;
     std::string goal = "sequences";
-    std::string dtypes = "auto,fp8";
+    std::string dtypes;
     std::string blocks = "0";
     std::string emit;
+    std::string launch;
     u32 top = 8;
     Output output;
 };
@@ -38,6 +40,8 @@ struct Search {
     SearchSpace space{};
     std::vector<u64> blocks;
     Setting asked{};
+    bool routed = false;   ///< the model has routed experts
+    bool weighed = false;  ///< its weights are known by part
 };
 
 Setting setting_of(const Search& search, const Candidate& candidate) {
@@ -52,14 +56,36 @@ Deployment with(const Search& search, const Candidate& candidate) {
     Deployment on = search.on;
     on.dp = candidate.dp;
     if (search.blocks[candidate.block] != 0) {
-        on.flags["block-size"] = std::to_string(search.blocks[candidate.block]);
+        on.flags[std::string{block_flag(on.face->name)}] = std::to_string(search.blocks[candidate.block]);
     }
     return on;
+}
+
+/// vLLM's own conditions: data-parallel attention is for models with experts (else it is plain DP), and context ranks
+/// share the tensor ranks that would hold copies of KV heads.
+Error refused_by_vllm(const Search& search, const Candidate& candidate) {
+    if (search.on.face->name != "vllm") {
+        return {};
+    }
+    if (candidate.attention_dp && search.weighed && !search.routed) {
+        return {.code = Errc::refused_combination};
+    }
+    for (const LayerForm& form : search.on.formats[candidate.format].model.spec.forms) {
+        const bool heads = form.kind == Kind::attention && !form.streams.empty();
+        const u64 copies = heads ? candidate.sharding.tp / larger(form.streams[0].heads, 1) : off_scale;
+        if (candidate.sharding.cp > 1 && copies < candidate.sharding.cp) {
+            return {.code = Errc::not_divisible, .got = candidate.sharding.tp, .want = candidate.sharding.cp};
+        }
+    }
+    return {};
 }
 
 /// Most requests and the longest context of one engine by its plan's staircases; without a plan, by its
 /// verdict.
 Result<Outcome> outcome_of(const Search& search, const Candidate& candidate) {
+    if (const Error refused = refused_by_vllm(search, candidate); refused.code != Errc::ok) {
+        return refused;
+    }
     const Deployment on = with(search, candidate);
     const Setting setting = setting_of(search, candidate);
     const EngineAnswer answer = on.ask(setting, on.known_non_kv(setting));
@@ -71,7 +97,7 @@ Result<Outcome> outcome_of(const Search& search, const Candidate& candidate) {
     const Lengths like = on.mix.each[0];
     const u64 stated = on.formats[0].model.read.max_context;
     const u64 limit = stated != 0 ? larger(stated, setting.tokens.value) : u64{1} << 24;
-    if (answer.plan.pools.empty()) {
+    if (answer.plan.pools.empty() || on.face->name == "llamacpp") {  // its cells are as many as were asked for
         outcome.sequences = on.most_sequences(setting, on.known_non_kv(setting));
         outcome.context = on.longest(setting, on.known_non_kv(setting), limit);
     } else {
@@ -142,43 +168,26 @@ std::string why_best(const Search& search, const SearchResult& found, Goal goal)
                        report::grouped(value(other->outcome)), unit, reason);
 }
 
-std::string launch_line(const Search& search, const Candidate& c, const std::string& engine,
-                        const std::string& model) {
-    const std::string& dtype = search.on.formats[c.format].dtype;
-    const u64 tokens = search.asked.tokens.value;
-    const u64 block = search.blocks[c.block];
-    if (engine == "vllm") {
-        std::string line = fmt::format(
-            "vllm serve {} --tensor-parallel-size {} --pipeline-parallel-size {} "
-            "--data-parallel-size {} --max-model-len {} --kv-cache-dtype {}",
-            model, c.attention_dp ? 1 : c.sharding.tp, c.sharding.pp,
-            c.attention_dp ? c.sharding.tp * c.dp : c.dp, tokens, dtype);
-        line += c.sharding.cp > 1 ? fmt::format(" --decode-context-parallel-size {}", c.sharding.cp) : "";
-        line += c.attention_dp ? " --enable-expert-parallel" : "";
-        return line + (block != 0 ? fmt::format(" --block-size {}", block) : "") + "\n";
+/// How many servers a candidate is: replicas that one line of the engine cannot say as they were evaluated. (vLLM
+/// spreads experts over all ranks of a server.)
+u32 servers_of(const Search& search, const Candidate& c) {
+    const bool one_line = (search.on.face->name == "vllm" && !search.routed) || search.on.face->name == "sglang";
+    return one_line && !c.attention_dp ? 1 : c.dp;
+}
+
+/// The best candidate's line, once its engine says that what the line says fits.
+std::string emitted(const Search& search, const SearchResult& found, const PlanOptions& options) {
+    for (const Ranked& each : found.ranked) {
+        const Launch launch = launch_of(with(search, each.candidate), options.on, setting_of(search, each.candidate),
+                                        servers_of(search, each.candidate));
+        DeploymentOptions beside = options.on;
+        beside.lengths.tokens = options.on.lengths.tokens.empty() ? std::to_string(search.asked.tokens.value)
+                                                                  : options.on.lengths.tokens;
+        if (evaluate(launch, beside).answer.fits()) {
+            return report::launch_line(launch) + "\n";
+        }
     }
-    if (engine == "sglang") {
-        std::string line = fmt::format(
-            "python -m sglang.launch_server --model-path {} --tp {} --pp {} --dp {} "
-            "--context-length {} --kv-cache-dtype {}",
-            model, c.sharding.tp, c.sharding.pp, c.attention_dp ? c.sharding.tp : c.dp, tokens,
-            dtype == "fp8" ? "fp8_e4m3" : dtype);
-        line += c.attention_dp ? " --enable-dp-attention" : "";
-        return line + (block != 0 ? fmt::format(" --page-size {}", block) : "") + "\n";
-    }
-    if (engine == "llama-server") {
-        const char* type = dtype == "auto" || dtype == "bf16" ? "f16"
-                           : dtype == "fp8"                   ? "q8_0"
-                                                              : dtype.c_str();
-        return fmt::format("llama-server -m {} -c {} -np {} -ctk {} -ctv {} -ngl 999\n", model,
-                           tokens * search.asked.sequences, search.asked.sequences, type, type);
-    }
-    if (engine == "trtllm") {
-        return fmt::format("trtllm-serve {} --tp_size {} --pp_size {} --max_seq_len {}{}\n", model,
-                           c.sharding.tp, c.sharding.pp, tokens,
-                           dtype == "fp8" ? " --kv_cache_dtype fp8" : "");
-    }
-    stop(Exit::usage, fmt::format("--emit: {} is none of vllm, sglang, llama-server, trtllm", engine));
+    return {};
 }
 
 std::string screen_of(const Search& search, const SearchResult& found, const PlanOptions& options, Goal goal,
@@ -204,8 +213,10 @@ std::string screen_of(const Search& search, const SearchResult& found, const Pla
         plain.layer = no_layer;
         const bool memory = plain.code == Errc::does_not_fit || plain.code == Errc::no_memory;
         ++reasons[memory                              ? "not enough memory for the load beside the weights"
-                  : plain.code == Errc::not_divisible ? "context-parallel ranks that do not divide TP"
-                                                      : report::text_of(plain)];
+                  : plain.code == Errc::not_divisible ? "context-parallel ranks beyond the copies of KV heads in TP"
+                  : each.candidate.attention_dp && plain.code == Errc::refused_combination
+                      ? "attention data parallelism of a dense model, which is plain DP"
+                      : report::text_of(plain)];
     }
     for (const auto& [reason, count] : reasons) {
         out += paragraph(fmt::format("  {} x {}", count, reason)) + '\n';
@@ -236,13 +247,27 @@ std::string json_of(const Search& search, const SearchResult& found) {
     return json.end().end().text();
 }
 
+/// What the engine's launch line can say of a split.
+void limit_space(Search& search) {
+    const std::string_view engine = search.on.face->name;
+    search.space.cp_inside_tp = engine == "vllm";
+    search.space.most_cp = engine == "vllm" || engine == "exact" ? search.space.most_cp : 1;
+    search.space.remainder = engine == "vllm" ? Remainder::middle : search.space.remainder;
+    const bool blocks = std::any_of(search.blocks.begin(), search.blocks.end(), [](u64 n) { return n != 0; });
+    if (blocks && block_flag(engine).empty()) {
+        stop(Exit::usage, fmt::format("--block-sizes: {} has no blocks", search.on.face->title));
+    }
+}
+
 Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
     Search search{.on = options.on.deployment(notes), .blocks = counts_of(options.blocks, "--block-sizes")};
     if (options.on.memory.gpus == 0) {
         stop(Exit::usage, "--gpus: how many there are is wanted");
     }
+    const bool llama = search.on.face->name == "llamacpp";
+    const std::string usual = search.on.face->name == "exact" || !llama ? "auto,fp8" : "auto,q8_0";
     search.on.formats.clear();
-    for (const std::string& dtype : parts_of(options.dtypes)) {
+    for (const std::string& dtype : parts_of(options.dtypes.empty() ? usual : options.dtypes)) {
         ModelOptions model = options.on.model;
         model.kv_cache_dtype = dtype;
         search.on.formats.push_back({dtype, load(model)});
@@ -252,18 +277,75 @@ Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
             {Origin::assumed, "--non-kv-bytes",
              "0: nothing but weights and cache, so counts are upper bounds; give it, or --overhead"});
     }
+    for (const WeightGroup& group : search.on.weights_known.groups) {
+        search.routed = search.routed || group.part == WeightPart::experts;
+        search.weighed = search.weighed || group.part == WeightPart::attention;
+    }
     search.asked = options.on.setting(search.on);
     search.space = {.devices = options.on.memory.gpus,
                     .formats = static_cast<u32>(search.on.formats.size()),
                     .blocks = static_cast<u32>(search.blocks.size())};
-    if (search.on.face->name == "vllm") {
-        search.space.remainder = Remainder::middle;
-    }
+    limit_space(search);
     return search;
 }
 
-void run(const PlanOptions& options, Session& session) {
-    options.output.begin(session);
+/// --launch: what a line's engine says of it on this GPU.
+void judge_line(const PlanOptions& options, Session& session) {
+    const Launch launch = value_of(read_launch(options.launch));
+    const Launched got = evaluate(launch, options.on);
+    const Verdict& verdict = got.answer.verdict;
+    session.exit = got.answer.fits() ? Exit::ok : Exit::does_not_fit;
+    const Bytes margin = verdict.fits ? verdict.spare_bytes : verdict.lacking_bytes;
+    if (options.output.json) {
+        report::Json json;
+        json.object().field("schema", "kvcap.launch/1").field("engine", launch.engine).field("rules", got.answer.rules);
+        json.field("model", launch.model).field("servers", launch.servers).field("tp", launch.tp).field("pp", launch.pp);
+        json.field("cp", launch.cp).field("dp", launch.dp).field("dp_attention", launch.attention_dp);
+        json.field("max_len", launch.tokens).field("sequences_of_a_rank", launch.sequences);
+        json.field("kv_cache_dtype", launch.dtype).field("runs", got.answer.runs()).field("fits", got.answer.fits());
+        json.field("refusal", got.answer.refusal).field("margin_bytes", margin);
+        return session.print(json.field("line", report::launch_line(launch)).end().text());
+    }
+    std::string out = heading(got.on.formats[0].model, got.answer.rules, session);
+    out += paragraph(fmt::format("TP {} PP {} CP {} DP {}{}: {} of {} tokens on each rank that holds requests", launch.tp,
+                                 launch.pp, launch.cp, launch.dp, launch.attention_dp ? " attention-DP" : "",
+                                 report::counted(got.on.sequences_of_one(got.setting), "request", "requests"),
+                                 report::grouped(got.setting.tokens.value))) +
+           '\n';
+    out += got.answer.runs() ? fmt::format("{}, {} {}\n", got.answer.fits() ? "FITS" : "DOES NOT FIT",
+                                           report::amount(margin), verdict.fits ? "spare" : "lacking")
+                             : paragraph("DOES NOT START: " + got.answer.refusal) + '\n';
+    session.print(out + notes_text(got.notes, false, session));
+}
+
+/// --emit names the engine, unless --engine already did.
+PlanOptions with_emitted_engine(PlanOptions options) {
+    if (options.emit.empty()) {
+        options.on.engine.engine = options.on.engine.engine.empty() ? "vllm" : options.on.engine.engine;
+        return options;
+    }
+    const std::string engine = engine_of_program(options.emit);
+    if (engine != "vllm" && engine != "sglang" && engine != "llamacpp" && engine != "trtllm") {
+        stop(Exit::usage, fmt::format("--emit: {} is none of vllm, sglang, llama-server, trtllm", options.emit));
+    }
+    std::string& asked = options.on.engine.engine;
+    if (!asked.empty() && asked.substr(0, asked.find('@')) != engine) {
+        stop(Exit::usage, fmt::format("--emit {} and --engine {}: a line carries what its own engine evaluated",
+                                      options.emit, asked));
+    }
+    asked = asked.empty() ? engine : asked;
+    return options;
+}
+
+void run(const PlanOptions& given, Session& session) {
+    given.output.begin(session);
+    const PlanOptions options = with_emitted_engine(given);
+    if (!options.launch.empty()) {
+        return judge_line(options, session);
+    }
+    if (options.on.model.model.empty()) {
+        stop(Exit::usage, "MODEL is required, or --launch with a launch line");
+    }
     std::vector<Note> notes;
     const Goal goal = goal_of(options.goal);
     const Search search = search_for(options, notes);
@@ -271,9 +353,9 @@ void run(const PlanOptions& options, Session& session) {
         kvcap::search(search.space, goal, [&](const Candidate& c) { return outcome_of(search, c); });
     session.exit = found.ranked.empty() ? Exit::does_not_fit : Exit::ok;
     if (!options.emit.empty() && !found.ranked.empty()) {
-        const std::string& name = search.on.formats[0].model.read.name;
-        return session.print(launch_line(search, found.ranked[0].candidate, options.emit,
-                                         name.empty() ? options.on.model.model : name));
+        const std::string line = emitted(search, found, options);
+        session.exit = line.empty() ? Exit::does_not_fit : Exit::ok;
+        return session.print(line);
     }
     if (options.output.json) {
         return session.print(json_of(search, found));
@@ -285,20 +367,23 @@ void run(const PlanOptions& options, Session& session) {
 
 void add_plan(CLI::App& app, Session& session) {
     const auto options = std::make_shared<PlanOptions>();
-    options->on.engine.engine = "vllm";
+    options->on.engine.engine.clear();  // vllm, or the one that --emit names
     CLI::App* verb = app.add_subcommand("plan", "Which split of the GPUs serves this best, and why");
     options->on.add_to(*verb);
+    verb->get_option("MODEL")->required(false);
     verb->add_option("--goal", options->goal, "sequences, context or read")->group("Search");
-    verb->add_option("--dtypes", options->dtypes, "KV formats to try, a list")->group("Search");
+    verb->add_option("--dtypes", options->dtypes, "KV formats to try, a list (auto,fp8)")->group("Search");
     verb->add_option("--block-sizes", options->blocks, "Block sizes to try; 0 = engine's")->group("Search");
     verb->add_option("--emit", options->emit, "Launch line of the best: vllm, sglang ...")->group("Search");
+    verb->add_option("--launch", options->launch, "A launch line to evaluate instead")->group("Search");
     verb->add_option("--top", options->top, "How many to list")->group("Search");
     options->output.add_to(*verb, false);
     verb->footer(
         "Examples:\n"
         "  kvcap plan deepseek-v3 --gpu h200 --gpus 8 --tokens 32k --batch 16\n"
         "  kvcap plan llama-3.1-70b --gpu h100 --gpus 8 --tokens 32k --goal context\n"
-        "  kvcap plan qwen3-next-80b-a3b --gpu h100 --gpus 4 --emit vllm");
+        "  kvcap plan qwen3-next-80b-a3b --gpu h100 --gpus 4 --emit vllm\n"
+        "  kvcap plan --gpu h100 --launch 'vllm serve llama-3-8b --max-model-len 8192'");
     verb->callback([options, &session] { run(*options, session); });
 }
 

@@ -105,12 +105,14 @@ Weights find_weights(const std::string& argument, std::vector<Note>& notes) {
     return *found.value;
 }
 
-RankWeights weights_on_rank(const Weights& weights, const Sharding& sharding, bool attention_dp, u32 stage) {
+RankWeights weights_on_rank(const Weights& weights, const Sharding& sharding, bool attention_dp, u32 stage,
+                            bool whole_but_experts) {
     if (weights.source == WeightSource::unknown || weights.bytes == 0) {
         return {};
     }
-    const WeightSplit split{
+    WeightSplit split{
         .sharding = sharding, .ep = attention_dp ? sharding.tp : 1, .attention_dp = attention_dp};
+    split.sharding.tp = attention_dp && whole_but_experts ? 1 : sharding.tp;
     const Result<Bytes> bytes = weights_on_rank(weights, split, stage);
     if (!bytes) {
         return {};

@@ -44,6 +44,7 @@ struct Dropped {
 
 enum class Goal : u8 { sequences, context, least_read };
 
+/// cp_inside_tp: context ranks are tensor ranks that would hold copies (vLLM), and take no devices of their own.
 struct SearchSpace {
     u32 devices = 1;
     u32 formats = 1;
@@ -51,6 +52,7 @@ struct SearchSpace {
     u32 most_tp = 64;
     u32 most_pp = 64;
     u32 most_cp = 64;
+    bool cp_inside_tp = false;
     Uneven uneven = Uneven::refuse;
     Remainder remainder = Remainder::first;
 };
@@ -69,24 +71,28 @@ inline void each_candidate(const SearchSpace& space, auto visit) {
             }
         }
     };
+    const auto with_attention = [&](Candidate candidate) {
+        with_lists(candidate);
+        if (candidate.sharding.tp > 1 && candidate.sharding.cp == 1) {
+            candidate.attention_dp = true;
+            with_lists(candidate);
+        }
+    };
     for (u32 tp = 1; tp <= std::min(space.devices, space.most_tp); ++tp) {
         for (u32 pp = 1; space.devices % tp == 0 && pp <= std::min(space.devices / tp, space.most_pp); ++pp) {
-            for (u32 cp = 1;
-                 space.devices % (tp * pp) == 0 && cp <= std::min(space.devices / (tp * pp), space.most_cp);
-                 ++cp) {
-                if (space.devices % (tp * pp * cp) != 0) {
-                    continue;
-                }
-                Candidate candidate{.sharding = {.tp = tp,
+            if (space.devices % (tp * pp) != 0) {
+                continue;
+            }
+            const u32 rest = space.devices / (tp * pp);
+            const u32 dealt_to = space.cp_inside_tp ? tp : rest;
+            for (u32 cp = 1; cp <= std::min(dealt_to, space.most_cp); ++cp) {
+                if (dealt_to % cp == 0) {
+                    with_attention({.sharding = {.tp = tp,
                                                  .pp = pp,
                                                  .cp = cp,
                                                  .uneven = space.uneven,
                                                  .remainder = space.remainder},
-                                    .dp = space.devices / (tp * pp * cp)};
-                with_lists(candidate);
-                if (tp > 1 && cp == 1) {
-                    candidate.attention_dp = true;
-                    with_lists(candidate);
+                                    .dp = space.cp_inside_tp ? rest : rest / cp});
                 }
             }
         }

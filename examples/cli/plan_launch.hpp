@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// From a deployment to the engine's launch line, and from a line to what its engine says of it.
+#pragma once
+
+#include "deployment.hpp"
+
+#include <kvcap/io/launch.hpp>
+
+namespace kvcap::cli {
+
+/// "llama-server" is the program of llamacpp; others are called like their engine.
+std::string engine_of_program(const std::string& name);
+
+/// The engine's own flag for the size of its blocks; empty when it has none.
+std::string_view block_flag(std::string_view engine);
+
+/// The launch of a setting of `on`, started `servers` times. Stops when the engine has no flag for something that was
+/// evaluated.
+Launch launch_of(const Deployment& on, const DeploymentOptions& options, const Setting& setting, u32 servers);
+
+/// What a line's engine says of it.
+struct Launched {
+    Deployment on;
+    Setting setting{};
+    EngineAnswer answer{};
+    std::vector<Note> notes{};
+};
+
+/// `beside`: what a line does not say (GPU, non-KV memory, weights; --tokens and --lengths if the load is another than
+/// the longest request, --batch is the line's).
+Launched evaluate(const Launch& launch, const DeploymentOptions& beside);
+
+}  // namespace kvcap::cli
