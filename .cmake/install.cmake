@@ -19,6 +19,22 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kvcap-config.cmake ${CMAKE_CURRENT_BIN
 configure_file(${CMAKE_CURRENT_LIST_DIR}/kvcap.pc.in ${CMAKE_CURRENT_BINARY_DIR}/kvcap.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kvcap.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/kvcap)
-if(TARGET kvcap-cli)
-    install(TARGETS kvcap-cli)
+if(TARGET kvcap-static)
+    install(TARGETS kvcap-static RUNTIME)
+endif()
+
+# The core in one file, for who copies headers: `cmake --build build --target single-header` writes it to the build
+# folder, KVCAP_SINGLE_HEADER installs it too.
+option(KVCAP_SINGLE_HEADER "Install the core as one header, kvcap_core.hpp, as well" OFF)
+set(kvcap_single ${CMAKE_CURRENT_BINARY_DIR}/single/kvcap_core.hpp)
+add_custom_command(OUTPUT ${kvcap_single}
+    COMMAND ${CMAKE_COMMAND} -D INCLUDE=${PROJECT_SOURCE_DIR}/include -D DOOR=kvcap/core.hpp -D OUT=${kvcap_single}
+        -P ${CMAKE_CURRENT_LIST_DIR}/single_header.cmake
+    DEPENDS ${kvcap_plain} ${CMAKE_CURRENT_LIST_DIR}/single_header.cmake
+    COMMENT "Writing kvcap_core.hpp" VERBATIM)
+if(KVCAP_SINGLE_HEADER)
+    add_custom_target(single-header ALL DEPENDS ${kvcap_single})
+    install(FILES ${kvcap_single} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+else()
+    add_custom_target(single-header DEPENDS ${kvcap_single})
 endif()

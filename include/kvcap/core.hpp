@@ -21,3 +21,4 @@
 #include <kvcap/result.hpp>
 #include <kvcap/sharding.hpp>
 #include <kvcap/units.hpp>
+#include <kvcap/version.hpp>
