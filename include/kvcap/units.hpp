@@ -46,6 +46,31 @@ constexpr u64 round_up(u64 value, u64 to) noexcept {
     return saturating_product(ceil_div(value, to), to);
 }
 
+/// A product of two 64-bit numbers, whole. Where the machine has no 128-bit numbers, by halves.
+struct WideProduct {
+    u64 high = 0;
+    u64 low = 0;
+    friend constexpr auto operator<=>(const WideProduct&, const WideProduct&) = default;
+};
+
+constexpr WideProduct product_by_halves(u64 a, u64 b) noexcept {
+    constexpr u64 half = 0xffff'ffff;
+    const u64 low = (a & half) * (b & half);
+    const u64 middle = (a >> 32) * (b & half) + (low >> 32);
+    const u64 other = (a & half) * (b >> 32) + (middle & half);
+    return {(a >> 32) * (b >> 32) + (middle >> 32) + (other >> 32), other << 32 | (low & half)};
+}
+
+/// a x b > c x d, without losing a bit.
+constexpr bool product_exceeds(u64 a, u64 b, u64 c, u64 d) noexcept {
+#if defined(__SIZEOF_INT128__)
+    __extension__ using u128 = unsigned __int128;
+    return static_cast<u128>(a) * b > static_cast<u128>(c) * d;
+#else
+    return product_by_halves(a, b) > product_by_halves(c, d);
+#endif
+}
+
 constexpr u64 smaller(u64 a, u64 b) noexcept {
     return b < a ? b : a;
 }

@@ -20,6 +20,28 @@ constexpr Errc folded(P policy, Tokens tokens = 1_tok) {
 static_assert(saturated_u32(top) == top && saturated_u32(u64{top} + 1) == top && saturated_u32(top - 1u) == top - 1);
 static_assert(saturated_u16(0xffff) == 0xffff && saturated_u16(0x1'0000) == 0xffff && saturated_u16(0xfffe) == 0xfffe);
 
+// Products of two words, whole, with 128-bit numbers and without.
+constexpr u64 words[] = {0, 1, 3, 0xffff'ffff, u64{1} << 32, 0x1234'5678'9abc'def0, u64{1} << 63, off_scale - 1, off_scale};
+constexpr bool compares_products = [] {
+    for (const u64 a : words) {
+        for (const u64 b : words) {
+            for (const u64 c : words) {
+                for (const u64 d : words) {
+                    if (product_exceeds(a, b, c, d) != (product_by_halves(a, b) > product_by_halves(c, d))) {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+    return true;
+}();
+static_assert(compares_products);
+static_assert(product_by_halves(off_scale, off_scale) == WideProduct{off_scale - 1, 1});
+static_assert(product_by_halves(off_scale, 2) == WideProduct{1, off_scale - 1});
+static_assert(product_by_halves(0xffff'ffff, 0xffff'ffff) == WideProduct{0, 0xffff'fffe'0000'0001});
+static_assert(product_by_halves(u64{3} << 32, u64{5} << 32) == WideProduct{15, 0});
+
 // Sizes that fit are summed, however large.
 static_assert(fold(compose(repeat(1, Gqa{half, 1u << 30})).value(), {.prompt = 1_tok}).value().total() ==
               Bytes{u64{1} << 63});

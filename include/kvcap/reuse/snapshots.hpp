@@ -10,8 +10,6 @@
 
 namespace kvcap::inline v1 {
 
-__extension__ using i128 = __int128;
-
 struct ReusePoint {
     u64 at = 0;
     u64 weight = 0;
@@ -75,7 +73,7 @@ constexpr Spacing every(const ReusePoint* points, u64 count, u64 step) noexcept 
     return spacing;
 }
 
-/// Lines y = constant - slope * f with rising slopes, asked at rising f for the lowest.
+/// Lines y = constant - slope * f with rising slopes and constants that never fall, asked at rising f for the lowest.
 class LineQueue {
 public:
     /// index: count places.
@@ -104,13 +102,12 @@ private:
     /// line a is not above line b at f; slope a >= slope b.
     constexpr bool below(u64 a, u64 b, u64 f) const noexcept {
         return constant_[a] <= constant_[b] ||
-               static_cast<i128>(constant_[a] - constant_[b]) <= static_cast<i128>(slope_[a] - slope_[b]) * f;
+               !product_exceeds(constant_[a] - constant_[b], 1, slope_[a] - slope_[b], f);
     }
     /// Whether line b is lowest anywhere between a and the new line.
     constexpr bool useful(u64 a, u64 b, u64 slope, u64 constant) const noexcept {
-        const auto less = [](u64 x, u64 y) noexcept { return static_cast<i128>(x) - static_cast<i128>(y); };
-        return less(constant, constant_[a]) * less(slope_[b], slope_[a]) >
-               less(constant_[b], constant_[a]) * less(slope, slope_[a]);
+        return product_exceeds(constant - constant_[a], slope_[b] - slope_[a], constant_[b] - constant_[a],
+                               slope - slope_[a]);
     }
 
     u64* slope_;

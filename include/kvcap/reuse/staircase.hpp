@@ -26,12 +26,6 @@ struct Repairs {
     friend constexpr bool operator==(const Repairs&, const Repairs&) = default;
 };
 
-__extension__ using u128 = unsigned __int128;
-
-constexpr bool product_exceeds(u64 a, u64 b, u64 c, u64 d) noexcept {
-    return static_cast<u128>(a) * b > static_cast<u128>(c) * d;
-}
-
 /// Collects the staircase, longest boundary first.
 template <class Visit>
 struct Staircase {
