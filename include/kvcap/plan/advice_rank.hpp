@@ -17,7 +17,7 @@ enum class Risk : u8 { none, measure, high };
 
 /// What a choice asks of the model: nothing (a flag), a calibration of this checkpoint, training, or that old tokens
 /// may be forgotten.
-enum class Needs : u8 { flag, calibration, training, forgetting };
+enum class Effort : u8 { flag, calibration, training, forgetting };
 
 constexpr Risk risk_of(Technique technique) noexcept {
     switch (technique) {
@@ -31,15 +31,15 @@ constexpr Risk risk_of(Technique technique) noexcept {
     }
 }
 
-constexpr Needs needs_of(Technique technique) noexcept {
+constexpr Effort needs_of(Technique technique) noexcept {
     switch (technique) {
         case Technique::low_rank:
-        case Technique::depth_reuse: return Needs::calibration;
+        case Technique::depth_reuse: return Effort::calibration;
         case Technique::latent:
-        case Technique::fewer_heads: return Needs::training;
+        case Technique::fewer_heads: return Effort::training;
         case Technique::window:
-        case Technique::budget: return Needs::forgetting;
-        default: return Needs::flag;
+        case Technique::budget: return Effort::forgetting;
+        default: return Effort::flag;
     }
 }
 
@@ -75,8 +75,8 @@ constexpr double saved_of(const Costs& before, const Costs& after, Aim aim) noex
 }
 
 constexpr int class_of(Technique technique) noexcept {
-    const Needs needs = needs_of(technique);
-    return needs == Needs::forgetting ? 2 : needs == Needs::training ? 1 : 0;
+    const Effort needs = needs_of(technique);
+    return needs == Effort::forgetting ? 2 : needs == Effort::training ? 1 : 0;
 }
 
 /// Whether a comes before b when the baseline fits or does not.

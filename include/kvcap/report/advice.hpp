@@ -55,12 +55,12 @@ inline std::string name_of(const Choice& choice) {
     return "";
 }
 
-inline std::string_view words_of(Needs needs) {
+inline std::string_view words_of(Effort needs) {
     switch (needs) {
-        case Needs::flag: return "a flag";
-        case Needs::calibration: return "calibration";
-        case Needs::training: return "training";
-        case Needs::forgetting: return "forgets tokens";
+        case Effort::flag: return "a flag";
+        case Effort::calibration: return "calibration";
+        case Effort::training: return "training";
+        case Effort::forgetting: return "forgets tokens";
     }
     return "";
 }
