@@ -1,0 +1,66 @@
+// Numbers as the program prints them. Amounts may be Number or BigInt (above 2^53).
+const binary = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+/// 2302672896 -> "2,302,672,896"
+export function grouped(number) {
+  return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+}
+
+/// 70272 -> "70,272 B"
+export function exact(bytes) {
+  return grouped(bytes) + " B";
+}
+
+/// 2302672896 -> "2.145 GiB": the largest binary unit that leaves at least 1, three digits.
+export function amount(bytes) {
+  let step = 0;
+  let value = Number(bytes);
+  while (value >= 1024 && step + 1 < binary.length) {
+    value /= 1024;
+    ++step;
+  }
+  return step === 0 ? exact(bytes) : `${grouped(value.toFixed(3).split(".")[0])}.${value.toFixed(3).split(".")[1]} ${binary[step]}`;
+}
+
+/// 32768 -> "32k", 1048576 -> "1m", 1000 -> "1000"
+export function short(count) {
+  const value = Number(count);
+  if (value >= 1048576 && value % 1048576 === 0) return value / 1048576 + "m";
+  if (value >= 1024 && value % 1024 === 0) return value / 1024 + "k";
+  return String(value);
+}
+
+/// "32k" -> 32768, as the program reads it; NaN for anything else (the program then says why).
+export function countOf(text) {
+  const match = /^([0-9]+)([kKmM]?)$/.exec(String(text).replace(/[_,]/g, "").trim());
+  if (!match) return NaN;
+  return Number(match[1]) * (match[2] === "" ? 1 : /k/i.test(match[2]) ? 1024 : 1048576);
+}
+
+/// [0, 1, 2, 5, 7, 8] -> "0-2, 5, 7-8"
+export function ranges(numbers) {
+  const parts = [];
+  for (let i = 0; i < numbers.length; ) {
+    let last = i;
+    while (last + 1 < numbers.length && numbers[last + 1] === numbers[last] + 1) ++last;
+    parts.push(last === i ? `${numbers[i]}` : `${numbers[i]}-${numbers[last]}`);
+    i = last + 1;
+  }
+  return parts.join(", ");
+}
+
+export function sum(values) {
+  return values.reduce((a, b) => (typeof a === typeof b ? a + b : BigInt(a) + BigInt(b)), 0);
+}
+
+export function largest(values) {
+  return values.reduce((a, b) => (b > a ? b : a), 0);
+}
+
+/// Integers above 2^53 become BigInt, where the browser tells their text.
+export function parseExact(text) {
+  return JSON.parse(text, (key, value, context) => {
+    const inexact = typeof value === "number" && !Number.isSafeInteger(value) && context && /^-?\d+$/.test(context.source);
+    return inexact ? BigInt(context.source) : value;
+  });
+}
