@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <kvcap/io/identity_folder.hpp>
 #include <kvcap/io/identity_json.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -24,6 +25,7 @@ struct IdentityOptions {
     std::vector<std::string> facts;
     std::string tokens;
     std::string prefix;
+    std::string run_config;
     ModelOptions model;
     ShardingOptions sharding;
     Output output;
@@ -324,58 +326,102 @@ void run_diff(const IdentityOptions& options, Session& session) {
     session.print(out);
 }
 
+/// What a key is made from must be stated; "none" counts.
+void need(const OwnedIdentity& id, std::initializer_list<Field> fields) {
+    for (const Field field : fields) {
+        if (!is_stated(id, field)) {
+            stop(Exit::usage, fmt::format("{} is not stated, and this key has it (--set {}=VALUE)", name_of(field),
+                                          name_of(field)));
+        }
+    }
+}
+
+/// The part of the chunk that the system's hash is made from.
+ChunkIdentity chunk_for(System system, const OwnedIdentity& id) {
+    const ChunkIdentity chunk = hashed_content(system, id.chunk);
+    const Refusal refusal = refusal_of(chunk);
+    if (!refusal) {
+        return chunk;
+    }
+    const std::string_view field = name_of(refusal.field);
+    const std::string hint = refusal.field == Field::tokens
+                                 ? "--ids 1,2,3"
+                                 : fmt::format("--set {}=VALUE, or --set {}= for none", field, field);
+    stop(Exit::usage, fmt::format("the chunk is refused: {} ({})", words_of(refusal), hint));
+}
+
+/// A seed that every process draws anew, or another algorithm, gives keys that nobody can write down here.
+std::string_view seed_of(const OwnedIdentity& id, std::string_view algorithm) {
+    need(id, {Field::hash_seed});
+    const StatedText& stated = id.format.hash_algorithm;
+    if (!algorithm.empty() && stated.has_value() && stated.value != algorithm) {
+        stop(Exit::usage, fmt::format("hash_algorithm: {}; this key is written for {} only", stated.value, algorithm));
+    }
+    if (!id.format.hash_seed.has_value()) {
+        stop(Exit::usage, "hash_seed: none, so every process has keys of its own; wanted a value");
+    }
+    return id.format.hash_seed.value;
+}
+
+std::string block_hash(System system, const OwnedIdentity& id) {
+    const ChunkIdentity chunk = chunk_for(system, id);
+    return vllm_block_hash(chunk, seed_of(id, "sha256_cbor"), sha256);
+}
+
+std::string index_key(const OwnedIdentity& id) {
+    const ChunkIdentity chunk = chunk_for(System::llmd_index, id);
+    need(id, {Field::model});
+    if (chunk.parent.has_value() && chunk.parent.value.size() != 8) {
+        stop(Exit::usage, "parent: llm-d's block hashes are 8 bytes");
+    }
+    u64 parent = llmd_root(chunk.adapter.has_value() ? chunk.adapter.value : id.format.model.value, seed_of(id, ""));
+    for (std::size_t i = 0; chunk.parent.has_value() && i < 8; ++i) {
+        parent = parent << 8 | static_cast<u8>(chunk.parent.value[i]);
+    }
+    return std::to_string(llmd_block_hash(parent, chunk));
+}
+
+std::string file_name(const std::string& path, const OwnedIdentity& id) {
+    std::ifstream in{path, std::ios::binary};
+    if (!in) {
+        stop(Exit::bad_input, path + ": no such file, or not readable; wanted the config.json of a run");
+    }
+    const Diagnosed<RunConfig> run = read_run_config(std::string{std::istreambuf_iterator<char>{in}, {}});
+    if (!run) {
+        Problem problem = *run.error;
+        problem.where = path + (problem.where.empty() ? "" : ": " + problem.where);
+        stop(problem);
+    }
+    need(id, {Field::model, Field::tp, Field::tp_rank, Field::pp, Field::pp_rank, Field::pcp, Field::pcp_rank,
+              Field::dcp, Field::group});
+    if (const Refusal differs = disagreement(*run, id.format)) {
+        stop(Exit::usage, fmt::format("{}: its {} is not this identity's", path, name_of(differs.field)));
+    }
+    return run_file(*run, id.format, block_hash(System::llmd_files, id), sha256);
+}
+
 std::string key_as(const IdentityOptions& options, const OwnedIdentity& id) {
     const System system = system_of(options.as, "--as");
-    if (const Refusal refusal = refusal_of(id.chunk)) {
-        stop(Exit::usage,
-             "the chunk is refused: " + words_of(refusal) + " (--ids, --set parent=, adapter=, salt= ...)");
-    }
-    const auto need = [&](Field field) {
-        if (!is_stated(id, field)) {
-            stop(Exit::usage, fmt::format("{} is not stated, and this key has it (--set {}=VALUE)",
-                                          name_of(field), name_of(field)));
-        }
-    };
-    need(Field::hash_seed);
-    const std::string_view seed = id.format.hash_seed.value;
-    const std::string hash = vllm_block_hash(id.chunk, seed, sha256);
     KeyText key;
     switch (system) {
-        case System::vllm_block_hash: return hex(hash);
+        case System::vllm_block_hash: return hex(block_hash(system, id));
         case System::lmcache_key:
-            for (const Field field :
-                 {Field::model, Field::tp, Field::tp_rank, Field::pp, Field::pp_rank, Field::kv_dtype}) {
-                need(field);
-            }
-            key = lmcache_key(id.format, hash);
+            need(id, {Field::model, Field::tp, Field::tp_rank, Field::pp, Field::pp_rank, Field::kv_dtype});
+            key = lmcache_key(id.format, block_hash(system, id));
             break;
         case System::lmcache_object_key:
-            for (const Field field :
-                 {Field::model, Field::tp, Field::tp_rank, Field::pp, Field::pp_rank, Field::group}) {
-                need(field);
+            need(id, {Field::model, Field::tp, Field::tp_rank, Field::pp, Field::pp_rank, Field::group});
+            if (id.chunk.salt.said == Said::nothing) {
+                stop(Exit::usage, "salt is not stated, and this key has it (--set salt=VALUE, or --set salt= for none)");
             }
-            key = lmcache_object_key(id.format, id.chunk, hash);
+            key = lmcache_object_key(id.format, id.chunk, block_hash(system, id));
             break;
         case System::mooncake_connector:
-            for (const Field field : {Field::model, Field::tp_rank, Field::pcp_rank, Field::dcp_rank,
-                                      Field::pp_rank, Field::group}) {
-                need(field);
-            }
-            key = mooncake_key(id.format, hash, options.prefix);
+            need(id, {Field::model, Field::tp_rank, Field::pcp_rank, Field::dcp_rank, Field::pp_rank, Field::group});
+            key = mooncake_key(id.format, block_hash(system, id), options.prefix);
             break;
-        case System::llmd_index:
-        case System::llmd_files: {
-            need(Field::model);
-            if (id.chunk.parent.has_value() && id.chunk.parent.value.size() != 8) {
-                stop(Exit::usage, "parent: llm-d's block hashes are 8 bytes");
-            }
-            u64 parent = llmd_root(
-                id.chunk.adapter.has_value() ? id.chunk.adapter.value : id.format.model.value, seed);
-            for (std::size_t i = 0; id.chunk.parent.has_value() && i < 8; ++i) {
-                parent = parent << 8 | static_cast<u8>(id.chunk.parent.value[i]);
-            }
-            return std::to_string(llmd_block_hash(parent, id.chunk));
-        }
+        case System::llmd_index: return index_key(id);
+        case System::llmd_files: return options.run_config.empty() ? index_key(id) : file_name(options.run_config, id);
         default:
             stop(Exit::usage, fmt::format("--as: {} has no literal key here; wanted vllm, lmcache, "
                                           "lmcache-server, mooncake or llm-d",
@@ -469,6 +515,9 @@ void run(const IdentityOptions& options, Session& session) {
              fmt::format("identity: '{}' after {} is not understood", options.what[1], options.what[0]));
     }
     const OwnedIdentity id = identity_of(options, options.what[0]);
+    if (!options.run_config.empty() && options.as != "llm-d") {
+        stop(Exit::usage, "--run-config belongs to --as llm-d");
+    }
     if (!options.as.empty()) {
         return session.print(key_as(options, id) + '\n');
     }
@@ -488,6 +537,7 @@ void add_identity(CLI::App& app, Session& session) {
     verb->add_option("--missing", options->missing, "What the key of this system does not tell apart");
     verb->add_option("--ids", options->tokens, "Token ids of the chunk: 1,2,3");
     verb->add_option("--prefix", options->prefix, "Prefix of a mooncake key");
+    verb->add_option("--run-config", options->run_config, "With --as llm-d: the run's config.json, for a file name");
     options->sharding.add_to(*verb);
     options->model.add_formats_to(*verb);
     options->output.add_to(*verb, false);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// kvcap-redis-presence MODEL [options]: which chunks of a prompt does this Redis hold, how far can the prompt be skipped
-// with them, and what would skipping further cost?
+// kvcap-redis-presence MODEL [options]: which chunks of a prompt does this Redis hold, how far can the prompt be
+// skipped with them, and what would skipping further cost?
 //
 //   redis-server --port 6379 &
 //   kvcap-redis-presence qwen3-next --tokens 4096 --put 0:0-12 --put 1:0-16
 //   kvcap-redis-presence qwen3-next --tokens 4096
 //
-// --put GROUP:FIRST-END stores stand-ins (a few bytes each) under the keys of chunks FIRST to END - 1 of a group, so that
-// there is something to find; against a store that LMCache filled, leave it out and give the prompt's own token ids.
+// --put GROUP:FIRST-END stores stand-ins (a few bytes each) under the keys of chunks FIRST to END - 1 of a group, so
+// that there is something to find; against a store that LMCache filled, leave it out and give the prompt's token ids.
 #include "verdict.hpp"
 
 #include <kvcap/models/deepseek.hpp>

@@ -2,6 +2,7 @@
 // Identities as JSON: stated, none and unstated stay three things; what is unknown is refused with the nearest name.
 #include <catch2/catch.hpp>
 #include <kvcap/core.hpp>
+#include <kvcap/io/identity_folder.hpp>
 #include <kvcap/io/identity_json.hpp>
 
 using namespace kvcap;
@@ -53,6 +54,36 @@ TEST_CASE("what is wrong with an identity's JSON") {
     CHECK(problem(R"x({"content": {"media": [{"hash": 3}]}})x").find("content/media/0") == 0);
     CHECK(problem(R"x({"caches": "61*mlaa(512)"})x").find("caches: ") == 0);
     CHECK(problem(R"x({"model": "a", "model": "b"})x").find("the same key twice") != std::string::npos);
+}
+
+TEST_CASE("the folder of a run") {
+    const auto digest = [](std::string_view bytes) { return std::string{bytes}; };
+    const Diagnosed<RunConfig> run = read_run_config(
+        "{\"tp_size\": 1, \"pp_size\": 1, \"pcp_size\": 1, \"dcp_size\": 1, \"kv_cache_groups\": [], "
+        "\"model_name\": \"org/mod\xc3\xa9l\x7f\", \"dtype\": \"fp8\"}");
+    REQUIRE(run);
+    CHECK(run->canonical == "{\"dcp_size\":1,\"dtype\":\"fp8\",\"kv_cache_groups\":[],\"model_name\":"
+                            "\"org/mod\\u00e9l\\u007f\",\"pcp_size\":1,\"pp_size\":1,\"tp_size\":1}");
+    CHECK(run_folder(*run, digest) == "org_mod\xc3\xa9l\x7f_" + hex(run->canonical).substr(0, 12));
+    FormatIdentity id{};
+    id.model = std::string_view{run->model};
+    id.tp = 4u, id.tp_rank = 3u, id.pp = 2u, id.pp_rank = 1u, id.pcp = 1u, id.pcp_rank = 0u, id.dcp = 1u, id.group = 0u;
+    CHECK(run->agnostic);
+    CHECK_FALSE(disagreement(*run, id));
+    CHECK(run_file(*run, id, "\x12\x34\x56", digest).find("_r0/123/45_g0/123456.bin") != std::string::npos);
+    const Diagnosed<RunConfig> dealt = read_run_config(
+        "{\"tp_size\": 4, \"pp_size\": 2, \"pcp_size\": 1, \"dcp_size\": 1, \"kv_cache_groups\": [], "
+        "\"model_name\": \"m\", \"parallel_agnostic\": false}");
+    CHECK(disagreement(*dealt, id) == Refusal{Field::model, WhyRefused::malformed});
+    id.model = "m";
+    CHECK_FALSE(disagreement(*dealt, id));
+    CHECK(run_file(*dealt, id, "\x12\x34\x56", digest).find("_r7/") != std::string::npos);
+    id.pp = 1u;
+    CHECK(disagreement(*dealt, id) == Refusal{Field::pp, WhyRefused::malformed});
+    CHECK(read_run_config("[]").error->wanted == "an object with the fields of a run");
+    CHECK(read_run_config("{}").error->where == "model_name");
+    CHECK(read_run_config("{\"model_name\": \"m\", \"kv_cache_groups\": []}").error->where == "tp_size");
+    CHECK(read_run_config("{\"model_name\": \"m\", \"model_name\": \"n\"}").error);
 }
 
 TEST_CASE("hex reads back what it wrote") {

@@ -95,6 +95,11 @@ const std::string identity =
 "group":0,"caches":"61*mla(512,64)","content":{"parent":null,"tokens":[1,2,3,4],"adapter":"sql","adapter_version":"1",
 "salt":null,"user_key":null,"embeddings":null}})x";
 
+const std::string run_config =
+    R"x({"model_name": "org/model", "hash_block_size": 16, "gpu_blocks_per_file": 16, "tp_size": 2, "pp_size": 1,
+"pcp_size": 1, "dcp_size": 1, "dtype": "auto", "inference_engine": "vllm", "kv_cache_groups": [{"block_size": 16,
+"layer_names": ["model.layers.0.self_attn.attn", "model.layers.1.self_attn.attn"]}]})x";
+
 }  // namespace
 
 TEST_CASE("simulate answers with exact curves, tiers and a picture") {
@@ -197,10 +202,33 @@ TEST_CASE("identity: digest, difference, key, and what is left out") {
     // sha256 over the CBOR of [digest of "0", [1, 2, 3, 4], ["sql"]], from an independent program.
     const std::string hash = "f374114a258409ac3ddea812e4d896becd135086cb09a9009806590b5758dc84";
     CHECK(folder.kvcap("identity " + a + " --as vllm").out == hash + "\n");
-    CHECK(folder.kvcap("identity " + a + " --as lmcache").out == "m@8@3@" + hash + "@uint8\n");
+    // LMCache's chunk hash knows no adapter: [digest of "0", [1, 2, 3, 4], null].
+    const std::string plain = "c9d58ba695280d69b243e1e0df813136ca9196b286fb1a021e0b2e028ef071cb";
+    CHECK(folder.kvcap("identity " + a + " --as lmcache").out == "m@8@3@" + plain + "@uint8\n");
+    CHECK(folder.kvcap("identity " + a + " --as lmcache-server").out == "m@08030803@0@" + plain + "\n");
+    CHECK(folder.kvcap("identity " + a + " --as lmcache-server --set salt=t").out == "m@08030803@0@" + plain + "@t\n");
     CHECK(folder.kvcap("identity " + a + " --as mooncake --prefix p").out ==
           "p@m@tp_rank:3@pcp0@dcp0@pp_rank:0@group:0@" + hash + "\n");
     CHECK(folder.kvcap("identity " + a + " --as llm-d").out == "16866328065299863580\n");
+    CHECK(folder.kvcap("identity " + a + " --as llm-d-index").out == "16866328065299863580\n");
+    // The name of a file: digits from hashlib over json.dumps(sort_keys=True, separators=(",", ":")).
+    const std::string run = folder.file("config.json", run_config);
+    CHECK(folder.kvcap("identity " + a + " --as llm-d --run-config " + run + " --set model=org/model --set tp=2 "
+                       "--set tp_rank=1 --set group=2").out ==
+          "org_model_4e318a76785a_r1/f37/41_g2/" + hash + ".bin\n");
+    CHECK(folder.kvcap("identity " + a + " --as llm-d --run-config " + run + " --set model=org/model").err.find(
+              "its tp is not this identity's") != std::string::npos);
+    CHECK(folder.kvcap("identity " + a + " --as vllm --run-config " + run).code == 2);
+    CHECK(folder.kvcap("identity " + a + " --as llm-d --run-config " + folder.file("bad.json", "{}")).code == 3);
+    // What a key does not have need not be stated; what it has must be, and none is a statement.
+    const std::string few = "identity '61*mla(512,64)' --ids 1,2,3,4 --set model=m --set hash_seed=0 --set parent= "
+                            "--set kv_dtype=bfloat16 --set tp_rank=0 --set pp_rank=0";
+    CHECK(folder.kvcap(few + " --as lmcache").out == "m@1@0@" + plain + "@bfloat16\n");
+    CHECK(folder.kvcap(few + " --as vllm").err.find("--set adapter= for none") != std::string::npos);
+    CHECK(folder.kvcap(few + " --as vllm --set adapter= --set salt= --set embeddings=").out == plain + "\n");
+    CHECK(folder.kvcap(few + " --as lmcache --set hash_seed=").err.find("every process") != std::string::npos);
+    CHECK(folder.kvcap(few + " --as lmcache --set hash_algorithm=xxhash_cbor").err.find("sha256_cbor only") !=
+          std::string::npos);
     CHECK(folder.kvcap("identity --missing ucm").out.find("kv_dtype") != std::string::npos);
     const Ran partial = folder.kvcap("identity '61*mla(512,64)'");
     CHECK(partial.code == 2);

@@ -163,6 +163,24 @@ std::string vllm_block_hash(const ChunkIdentity& chunk, std::string_view hash_se
     return digest(std::string_view{cbor.str()});
 }
 
+/// What a system's own hash of a chunk is made from; the rest is dropped, so it need not be stated. LMCache hashes parent
+/// and tokens alone, llm-d's index the adapter (at the root) and media, vLLM everything but an adapter's version.
+constexpr ChunkIdentity hashed_content(System system, ChunkIdentity chunk) noexcept {
+    const bool lmcache = system == System::lmcache_key || system == System::lmcache_object_key;
+    const bool index = system == System::llmd_index;
+    chunk.user_key = stated_none;
+    if (lmcache) {
+        chunk.adapter = stated_none;
+        chunk.media = {};
+    }
+    if (lmcache || index) {
+        chunk.salt = stated_none;
+        chunk.embeddings = stated_none;
+    }
+    chunk.adapter_version = chunk.adapter;
+    return chunk;
+}
+
 /// llm-d's index: FNV-64a of [parent, tokens, extra]; the root is that of [hash of the seed, null, model], the
 /// adapter's name instead of the model's where there is one. parent: the hash of the block before, for all but the
 /// first.
@@ -199,7 +217,8 @@ constexpr Refusal refuse_any_of(std::string_view forbidden, Field field, const S
     return {field, found ? WhyRefused::separator : WhyRefused::fine};
 }
 
-/// LMCache in process: model@world@worker@hash@dtype. Its dtype for every fp8 cache is uint8.
+/// LMCache in process: model@world@worker@hash@dtype. Its dtype for every fp8 cache is uint8. chunk_hash: of what
+/// hashed_content() leaves.
 inline KeyText lmcache_key(const FormatIdentity& id, std::string_view chunk_hash) {
     if (const Refusal refusal = refuse_any_of("@", Field::model, id.model)) {
         return {{}, refusal};
