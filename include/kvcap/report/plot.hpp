@@ -83,7 +83,20 @@ public:
     }
 
 private:
-    static constexpr double width = 900, height = 480, left = 86, right = 254, top = 48, bottom = 56;
+    static constexpr double width = 900, height = 480, left = 86, top = 48, bottom = 56;
+    static constexpr double label_step = 16, letter = 7.3;  ///< of the 13 px font, from above
+
+    /// Room for the longest name, at least 120 and at most 400.
+    double right_of() const {
+        std::size_t most = 0;
+        for (const Series& series : series_) {
+            most = std::max(most, series.name.size());
+        }
+        for (const auto& each : levels_) {
+            most = std::max(most, each.first.size());
+        }
+        return std::clamp(letter * static_cast<double>(most) + 20, 120.0, 400.0);
+    }
 
     struct Span {
         double low = 0, high = 1;
@@ -96,7 +109,7 @@ private:
         }
     };
 
-    static double px(const Span& x, double v) { return left + x.at(v) * (width - left - right); }
+    double px(const Span& x, double v) const { return left + x.at(v) * (width - left - right_of()); }
     static double py(const Span& y, double v) { return height - bottom - y.at(v) * (height - top - bottom); }
 
     Span span(const Axis& axis, bool horizontal) const {
@@ -210,13 +223,13 @@ private:
             out += fmt::format(
                 "<line class=\"grid\" y1=\"{0:.1f}\" y2=\"{0:.1f}\" x1=\"{1}\" x2=\"{2}\"/>"
                 "<text class=\"soft\" x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
-                py(y, v), left, width - right, left - 8, py(y, v) + 4,
+                py(y, v), left, width - right_of(), left - 8, py(y, v) + 4,
                 y_.label ? y_.label(v) : plain_number(v));
         }
         out += fmt::format("<text class=\"soft\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
-                           left + (width - left - right) / 2, height - 14, escaped(x_.title));
+                           left + (width - left - right_of()) / 2, height - 14, escaped(x_.title));
         out +=
-            fmt::format("<text class=\"soft\" x=\"{}\" y=\"{}\">{}</text>\n", 8, top - 8, escaped(y_.title));
+            fmt::format("<text class=\"soft\" x=\"{}\" y=\"{}\">{}</text>\n", 8, top - 22, escaped(y_.title));
         return out;
     }
 
@@ -235,7 +248,7 @@ private:
         for (const auto& [name, v] : levels_) {
             out +=
                 fmt::format("<line class=\"level\" x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>\n",
-                            left, width - right, py(y, v));
+                            left, width - right_of(), py(y, v));
         }
         return out;
     }
@@ -259,12 +272,18 @@ private:
         }
         std::sort(all.begin(), all.end(),
                   [](const Label& a, const Label& b) { return a.y != b.y ? a.y < b.y : a.text < b.text; });
-        double floor_ = top;
-        std::string out;
+        double next = top;
         for (Label& label : all) {
-            label.y = std::max(label.y, floor_);
-            floor_ = label.y + 16;
-            out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" class=\"{}\">{}</text>\n", width - right + 8,
+            label.y = std::max(label.y, next);
+            next = label.y + label_step;
+        }
+        double ceiling = std::max(height - bottom, top + label_step * static_cast<double>(all.size()));
+        for (std::size_t i = all.size(); i-- > 0; ceiling = all[i].y - label_step) {
+            all[i].y = std::min(all[i].y, ceiling);  // those pushed below the plot move the others up
+        }
+        std::string out;
+        for (const Label& label : all) {
+            out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\">{}</text>\n", width - right_of() + 8,
                                label.y + 4, label.style, escaped(label.text));
         }
         return out;
