@@ -5,6 +5,7 @@
 #include <kvcap/io/spec_line.hpp>
 #include <kvcap/report.hpp>
 #include <memory>
+#include <optional>
 
 namespace kvcap::cli {
 
@@ -15,10 +16,13 @@ struct CompareOptions {
     ShardingOptions sharding;
     LengthOptions lengths;
     Output output;
+    bool textbook = false;
+    bool markdown = false;
 };
 
 /// One side: "NAME" or "NAME@fp8" (a KV format), "NAME@fp8@tp=8".
 struct Side {
+    std::string name{};  ///< the model's label; what was typed, where it has none
     Model model;
     Sharding split{};
     u64 tokens = 0;
@@ -26,7 +30,22 @@ struct Side {
     Bytes per_rank{};
     Footprint whole{};
     double copies = 1;
+    std::optional<Bytes> textbook{};  ///< 2 x layers x kv_heads x head_dim, as the file's top-level keys say
+    std::string mistake{};
 };
+
+/// What the textbook formula says of the same sequences, and the mistake behind most of the difference.
+void add_textbook(Side& side, const Lengths& lengths, u64 sequences) {
+    const Bytes book = report::textbook_bytes(side.model.read.textbook, report::attention_format(side.model.spec),
+                                              (lengths.prompt + lengths.decoded).value) * sequences;
+    if (book.value == 0) {
+        return;
+    }
+    side.textbook = book;
+    const Bytes held = on_scale(side.whole.total());
+    side.mistake = book == held ? "the textbook is right here"
+                                : report::costliest_mistake(side.model.read, side.model.spec, lengths, book > held);
+}
 
 Side side_of(const std::string& text, const CompareOptions& options) {
     std::vector<std::string> parts;
@@ -45,6 +64,7 @@ Side side_of(const std::string& text, const CompareOptions& options) {
         }
     }
     side.model = load(wanted);
+    side.name = side.model.label.empty() ? parts[0] : side.model.label;
     const std::vector<u64> points = options.lengths.points(side.model.read);
     if (points.size() != 1) {
         stop(Exit::usage, "--tokens: one length is wanted here; several are what kvcap sweep is for");
@@ -60,6 +80,7 @@ Side side_of(const std::string& text, const CompareOptions& options) {
     side.whole = value_of(fold(side.model.spec, lengths), text);
     side.whole = {side.whole.growing * sequences, side.whole.bounded * sequences,
                   side.whole.state * sequences, side.whole.cross * sequences, side.whole.once};
+    add_textbook(side, lengths, sequences);
     side.copies = spread.unique.value == 0
                       ? 1
                       : static_cast<double>(spread.stored.value) / static_cast<double>(spread.unique.value);
@@ -74,21 +95,45 @@ std::string ratio_words(const Side& side, const Side& first) {
                           static_cast<double>(first.per_rank.value));
 }
 
-std::string screen_of(const std::vector<Side>& sides, report::Unit unit) {
+/// Textbook, truth, and the mistake; a spec line has no textbook.
+report::Table textbook_table(const std::vector<Side>& sides, report::Unit unit, bool markdown) {
+    using A = report::Align;
+    report::Table table{{A::left, A::right, A::right, A::right, A::left}};
+    table.row({markdown ? "model" : "", "textbook", "held", "off by", "why"});
+    for (const Side& side : sides) {
+        const double times = !side.textbook || side.whole.total().value == 0
+                                 ? 0
+                                 : static_cast<double>(side.textbook->value) /
+                                       static_cast<double>(side.whole.total().value);
+        table.row({side.name, side.textbook ? report::amount(*side.textbook, unit) : "-",
+                   report::amount(side.whole.total(), unit), times == 0 ? "-" : report::factor(times),
+                   side.textbook ? side.mistake : "no config.json to read the formula's numbers from"});
+    }
+    return table;
+}
+
+report::Table sides_table(const std::vector<Side>& sides, report::Unit unit, bool markdown) {
     using A = report::Align;
     report::Table table{{A::left, A::right, A::right, A::right, A::right, A::right}};
-    table.row({"", "a token", "grows", "constant", "a rank", "of first"});
+    table.row({markdown ? "model" : "", "a token", "grows", "constant", "a rank", "of first"});
     for (const Side& side : sides) {
-        table.row({fmt::format("{} {}{}", side.model.label, side.model.dtype,
+        table.row({fmt::format("{} {}{}", side.name, side.model.dtype,
                                side.split.tp == 1 ? "" : fmt::format(" TP {}", side.split.tp)),
                    report::exact(side.per_token), report::amount(side.whole.growing, unit),
                    report::amount(side.whole.bounded + side.whole.cross + side.whole.state, unit),
                    report::amount(side.per_rank, unit), ratio_words(side, sides.front())});
     }
-    std::string out = table.text();
+    return table;
+}
+
+std::string layers_text(const std::vector<Side>& sides) {
+    std::string out;
     for (const Side& side : sides) {
+        if (side.model.label.empty() && side.copies <= 1) {
+            continue;  // the name is the layers
+        }
         out += paragraph(fmt::format(
-                   "{}: {}{}", side.model.label, layers_line(side.model.spec, side.model.read.shared),
+                   "{}: {}{}", side.name, layers_line(side.model.spec, side.model.read.shared),
                    side.copies > 1 ? fmt::format("; each byte {} over the ranks", report::factor(side.copies))
                                    : "")) +
                '\n';
@@ -101,13 +146,17 @@ std::string json_of(const std::vector<Side>& sides) {
     json.object().field("schema", "kvcap.compare/1").array("sides");
     for (const Side& side : sides) {
         json.object()
-            .field("model", side.model.label)
+            .field("model", side.name)
             .field("spec", spec_line(side.model.spec, side.model.read.shared));
         json.field("kv_cache_dtype", side.model.dtype).field("tp", side.split.tp).field("pp", side.split.pp);
         json.field("tokens", side.tokens).field("bytes_per_token", side.per_token);
         json.field("growing_bytes", side.whole.growing).field("bounded_bytes", side.whole.bounded);
         json.field("state_bytes", side.whole.state).field("cross_bytes", side.whole.cross);
-        json.field("fullest_rank_bytes", side.per_rank).field("stored_over_unique", side.copies, 6).end();
+        json.field("fullest_rank_bytes", side.per_rank).field("stored_over_unique", side.copies, 6);
+        if (side.textbook) {
+            json.field("textbook_bytes", *side.textbook).field("textbook_mistake", side.mistake);
+        }
+        json.end();
     }
     return json.end().end().text();
 }
@@ -118,7 +167,8 @@ void run(const CompareOptions& options, Session& session) {
     Bytes largest_shown{};
     for (const std::string& text : options.models) {
         sides.push_back(side_of(text, options));
-        largest_shown = std::max(largest_shown, sides.back().whole.total());
+        const Bytes shown = sides.back().whole.total();
+        largest_shown = std::max({largest_shown, shown, options.textbook ? sides.back().textbook.value_or(shown) : shown});
     }
     if (options.output.json) {
         return session.print(json_of(sides));
@@ -127,7 +177,12 @@ void run(const CompareOptions& options, Session& session) {
         fmt::format("held bytes of {} of {} tokens\n",
                     report::counted(options.lengths.sequences(), "sequence", "sequences"),
                     report::grouped(sides.front().tokens));
-    session.print(head + screen_of(sides, options.output.unit_for(largest_shown)));
+    const report::Unit unit = options.output.unit_for(largest_shown);
+    const report::Table table = options.textbook ? textbook_table(sides, unit, options.markdown)
+                                                 : sides_table(sides, unit, options.markdown);
+    session.print(options.markdown ? table.markdown()
+                  : options.textbook ? head + table.text()
+                                     : head + table.text() + layers_text(sides));
 }
 
 }  // namespace
@@ -142,6 +197,8 @@ void add_compare(CLI::App& app, Session& session) {
     options->lengths.add_to(*verb);
     options->sharding.add_to(*verb);
     options->output.add_to(*verb, false);
+    verb->add_flag("--textbook", options->textbook, "2 x layers x heads x head_dim against the truth, and why they differ");
+    verb->add_flag("--markdown", options->markdown, "The table as Markdown, to paste");
     verb->footer(
         "Examples:\n"
         "  kvcap compare deepseek-v3 llama-3.1-70b gemma-3-27b --tokens 128k\n"

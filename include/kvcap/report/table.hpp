@@ -52,6 +52,22 @@ public:
         return out;
     }
 
+    /// The same cells as a table of Markdown; the first row is its heading.
+    std::string markdown() const {
+        std::string out;
+        for (const Cells& cells : rows_) {
+            for (const std::string& cell : cells) {
+                out += "| " + cell + ' ';
+            }
+            out += "|\n";
+            for (std::size_t i = 0; i < align_.size() && &cells == rows_.data(); ++i) {
+                out += align_[i] == Align::right ? "| ---: " : "| --- ";
+            }
+            out += &cells == rows_.data() ? "|\n" : "";
+        }
+        return out;
+    }
+
 private:
     std::vector<std::size_t> widths() const {
         std::vector<std::size_t> width(align_.size(), 0);

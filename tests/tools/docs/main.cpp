@@ -35,6 +35,7 @@ void check(const fs::path& path, const fs::path& program, bool update, docs::Fin
         return findings.fail(page, 0, "an empty page, or none");
     }
     docs::check_commands(page, program, update, findings);
+    page = docs::read_page(path);  // the same, or with new output
     docs::check_snippets(page, findings);
     docs::check_links(page, findings);
     docs::check_spans(page, program, findings);
