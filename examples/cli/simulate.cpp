@@ -312,7 +312,8 @@ std::string svg_of(const std::vector<CurveAnswer>& answers) {
         most = answer.line.empty() ? most : std::max(most, answer.line.back().first);
     }
     for (const CurveAnswer& answer : answers) {
-        const std::string name = answer.model.substr(0, answer.model.size() > 26 ? 24 : 26);
+        const std::size_t cut = answer.model.size() > 26 ? answer.model.rfind('-', 25) : std::string::npos;
+        const std::string name = answer.model.substr(0, std::min<std::size_t>(cut, 26));  // no half words
         report::Series series{answer.policy == "pages" || one_policy ? name : name + ", " + answer.policy, {}};
         for (const auto& [bytes, hit] : answer.line) {
             series.points.emplace_back(bytes, 100 * hit);

@@ -91,6 +91,7 @@ private:
 #ifdef __linux__
             ::prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
+            ::setenv("LC_ALL", "C", 1);  // Redis refuses to start under a locale that is not installed
             ::execl(program_.c_str(), "redis-server", "--port", port.c_str(), "--bind", "127.0.0.1", "--save", "",
                     "--appendonly", "no", "--daemonize", "no", "--dir", folder_.c_str(), "--logfile",
                     (folder_ / "log").c_str(), static_cast<char*>(nullptr));

@@ -152,6 +152,42 @@ TEST_CASE("simulate answers with exact curves, tiers and a picture") {
     CHECK(like.out.find("replays of single capacities") != std::string::npos);
 }
 
+TEST_CASE("simulate reads Bailian's and LMCache's traces") {
+    if (!built()) {
+        return;
+    }
+    const Folder folder;
+    const auto hits = [&](const std::string& name, const std::string& text, const std::string& more = "") {
+        const Ran ran = folder.kvcap("simulate " + folder.file(name, text) + " -m '1*gqa(1,128)' --json " + more);
+        INFO(ran.err);
+        REQUIRE(ran.code == 0);
+        const json got = json::parse(ran.out);
+        return std::pair{got["trace"]["block_tokens"].get<int>(), got["curves"][0]["reachable_tokens"].get<int>()};
+    };
+    // 16 tokens a block and an id for the partial one, timestamps in seconds.
+    const std::string bailian =
+        R"x({"chat_id": 159, "parent_chat_id": -1, "timestamp": 61.114, "input_length": 33, "output_length": 132,)x"
+        R"x( "type": "text", "turn": 1, "hash_ids": [1089, 1090, 1091]})x"
+        "\n"
+        R"x({"chat_id": 160, "parent_chat_id": 159, "timestamp": 62.5, "input_length": 50, "output_length": 80,)x"
+        R"x( "type": "text", "turn": 2, "hash_ids": [1089, 1090, 6326, 13148]})x"
+        "\n";
+    CHECK(hits("bailian.jsonl", bailian) == std::pair{16, 32});
+    CHECK(hits("bailian.jsonl", bailian, "--format bailian --tail ceil") == std::pair{16, 32});
+    // Whole chunks only, hashes as texts, lines of two models.
+    const std::string lmcache =
+        R"x({"timestamp": 1.0, "model_name": "a", "chunk_hashes": ["0xaa", "0xbb"], "seq_len": 600, "chunk_size": 256})x"
+        "\n"
+        R"x({"timestamp": 2.0, "model_name": "a", "chunk_hashes": ["0xaa", "0xbb"], "seq_len": 512, "chunk_size": 256})x"
+        "\n"
+        R"x({"timestamp": 3.0, "model_name": "b", "chunk_hashes": ["0xaa", "0xcc"], "seq_len": 700, "chunk_size": 256})x"
+        "\n";
+    CHECK(hits("lmcache.jsonl", lmcache) == std::pair{256, 256 + 256});
+    CHECK(hits("lmcache.jsonl", lmcache, "--trace-model a") == std::pair{256, 256});
+    CHECK(folder.kvcap("simulate " + folder.file("lmcache.jsonl", lmcache) + " -m '1*gqa(1,128)' --format mooncake").code ==
+          3);
+}
+
 TEST_CASE("simulate refuses what it cannot answer") {
     if (!built()) {
         return;
