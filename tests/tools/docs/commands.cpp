@@ -29,15 +29,15 @@ struct Command {
 class Desk {
 public:
     Desk(const fs::path& source, const fs::path& program)
-        : path_{fs::temp_directory_path() / ("kvcap-docs-" + std::to_string(::getpid()))} {
-        fs::remove_all(path_);
+        : own_{fs::temp_directory_path() / ("kvcap-docs-" + std::to_string(::getpid()))}, path_{own_ / "my-model"} {
+        fs::remove_all(own_);
         fs::create_directories(path_ / ".bin");
         fs::create_symlink(program, path_ / ".bin" / "kvcap");
         for (const char* folder : {"configs", "docs", "examples", "tests", "include"}) {
             fs::create_directory_symlink(source / folder, path_ / folder);
         }
     }
-    ~Desk() { fs::remove_all(path_); }
+    ~Desk() { fs::remove_all(own_); }
     Desk(const Desk&) = delete;
     Desk& operator=(const Desk&) = delete;
 
@@ -57,6 +57,7 @@ public:
     }
 
 private:
+    fs::path own_;
     fs::path path_;
 };
 
