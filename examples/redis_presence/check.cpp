@@ -61,7 +61,7 @@ public:
         if (::mkdtemp(name.data()) == nullptr) {
             throw std::runtime_error(name + ": cannot be made");
         }
-        folder_ = name;
+        folder_ = fs::canonical(name);  // as the server will name it
         for (int attempt = 0; attempt < 5; ++attempt) {
             start();
             if (answers()) {
