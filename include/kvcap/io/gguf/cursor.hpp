@@ -66,7 +66,8 @@ public:
         }
         const std::byte* here = take(size);
         return here == nullptr ? std::string_view{}
-                               : std::string_view{reinterpret_cast<const char*>(here), size};
+                               : std::string_view{reinterpret_cast<const char*>(here),
+                                                  static_cast<std::size_t>(size)};
     }
 
 private:

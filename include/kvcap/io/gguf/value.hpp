@@ -99,7 +99,8 @@ struct Value {
         if (type != Type::string_ || array) {
             return std::nullopt;
         }
-        return std::string_view{reinterpret_cast<const char*>(data + 8), load(data, 8, big_endian)};
+        return std::string_view{reinterpret_cast<const char*>(data + 8),
+                                static_cast<std::size_t>(load(data, 8, big_endian))};
     }
 };
 
