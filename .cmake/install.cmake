@@ -19,8 +19,8 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kvcap-config.cmake ${CMAKE_CURRENT_BIN
 configure_file(${CMAKE_CURRENT_LIST_DIR}/kvcap.pc.in ${CMAKE_CURRENT_BINARY_DIR}/kvcap.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kvcap.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/kvcap)
-if(TARGET kvcap-static)
-    install(TARGETS kvcap-static RUNTIME)
+if(TARGET kvcap-cli-static)
+    install(TARGETS kvcap-cli-static RUNTIME)
 endif()
 
 # The core in one file, for who copies headers: `cmake --build build --target single-header` writes it to the build
