@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kvcap-golden PATH...: runs recorded facts (files, or the *.json of folders) through the public API.
 #include "cards.hpp"
+#include "conformance.hpp"
 #include "runner.hpp"
 
 #include <algorithm>
@@ -109,17 +110,22 @@ int main(int argc, char** argv) {
             "usage: kvcap-golden PATH...\n"
             "       kvcap-golden --cards [CORPUS]\n"
             "       kvcap-golden --cards-table\n"
+            "       kvcap-golden --answer\n"
             "Runs files, or the *.json files of folders, of the documented golden formats.\n"
             "A line for each failing case (id, field, want, got); ends with `N passed, M failed, K "
             "skipped`.\n"
             "--cards checks the model cards, with CORPUS (expected.json, configs/index.csv) against "
             "published files.\n"
+            "--answer reads a conformance case a line and writes its answer (tests/conformance).\n"
             "example: kvcap-golden tests/golden/vllm");
         return argc < 2 ? 2 : 0;
     }
     if (std::string_view{argv[1]} == "--cards-table") {
         std::fputs(golden::cards_table().c_str(), stdout);
         return 0;
+    }
+    if (std::string_view{argv[1]} == "--answer") {
+        return golden::answer_lines();
     }
     golden::Report report;
     if (std::string_view{argv[1]} == "--cards") {

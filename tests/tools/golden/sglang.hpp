@@ -15,6 +15,8 @@ void apply_sglang_options(const StrictObject& options, kvcap::sglang::Options& t
 kvcap::sglang::KvDtype sglang_dtype(const std::string& name);
 std::string two_decimals_gib(kvcap::u64 bytes);
 
+/// Every field that one rank can answer, or {"error": name}.
+Json sglang_answer(const StrictObject& one);
 void sglang_capacity(const StrictObject& one, Report& report);
 void sglang_rule(const std::string& kind, const StrictObject& one, Report& report);
 void sglang_reuse(const StrictObject& one, Report& report);
