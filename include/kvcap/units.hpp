@@ -122,9 +122,9 @@ constexpr Bytes operator*(Slots slots, BytesPerSlot each) noexcept {
 inline namespace literals {
 
 constexpr Bytes operator""_B(unsigned long long n) noexcept { return {n}; }
-constexpr Bytes operator""_KiB(unsigned long long n) noexcept { return {n << 10}; }
-constexpr Bytes operator""_MiB(unsigned long long n) noexcept { return {n << 20}; }
-constexpr Bytes operator""_GiB(unsigned long long n) noexcept { return {n << 30}; }
+constexpr Bytes operator""_KiB(unsigned long long n) noexcept { return {saturating_product(n, u64{1} << 10)}; }
+constexpr Bytes operator""_MiB(unsigned long long n) noexcept { return {saturating_product(n, u64{1} << 20)}; }
+constexpr Bytes operator""_GiB(unsigned long long n) noexcept { return {saturating_product(n, u64{1} << 30)}; }
 constexpr Tokens operator""_tok(unsigned long long n) noexcept { return {n}; }
 
 }  // namespace literals

@@ -17,11 +17,14 @@ constexpr Errc folded(P policy, Tokens tokens = 1_tok) {
 }
 
 // Members narrower than 64 bits stop at their top.
-static_assert(saturated_u32(top) == top && saturated_u32(u64{top} + 1) == top && saturated_u32(top - 1u) == top - 1);
-static_assert(saturated_u16(0xffff) == 0xffff && saturated_u16(0x1'0000) == 0xffff && saturated_u16(0xfffe) == 0xfffe);
+static_assert(saturated_u32(top) == top && saturated_u32(u64{top} + 1) == top &&
+              saturated_u32(top - 1u) == top - 1);
+static_assert(saturated_u16(0xffff) == 0xffff && saturated_u16(0x1'0000) == 0xffff &&
+              saturated_u16(0xfffe) == 0xfffe);
 
 // Products of two words, whole, with 128-bit numbers and without.
-constexpr u64 words[] = {0, 1, 3, 0xffff'ffff, u64{1} << 32, 0x1234'5678'9abc'def0, u64{1} << 63, off_scale - 1, off_scale};
+constexpr u64 words[] = {0, 1, 3, 0xffff'ffff, u64{1} << 32, 0x1234'5678'9abc'def0, u64{1} << 63,
+              off_scale - 1, off_scale};
 constexpr bool compares_products = [] {
     for (const u64 a : words) {
         for (const u64 b : words) {
@@ -48,7 +51,8 @@ static_assert(fold(compose(repeat(1, Gqa{half, 1u << 30})).value(), {.prompt = 1
 static_assert(folded(Gqa{half, half}) == Errc::overflow);
 static_assert(folded(Mla{top - 1, 64}) == Errc::ok && folded(Mla{top, 64}) == Errc::overflow);
 static_assert(folded(Gqa{8, 128}, {u64{1} << 60}) == Errc::overflow);
-static_assert(folded(Gqa{8, 128}, {u64{1} << 51}) == Errc::ok && folded(Gqa{8, 128}, {u64{1} << 52}) == Errc::overflow);
+static_assert(folded(Gqa{8, 128}, {u64{1} << 51}) == Errc::ok &&
+              folded(Gqa{8, 128}, {u64{1} << 52}) == Errc::overflow);
 static_assert(folded(Windowed{Gqa{8, 128}, 128_tok}, {off_scale}) == Errc::ok);
 
 // Products of a layer's own sizes.
@@ -57,14 +61,16 @@ static_assert(code_of(Mamba2{.heads = 1, .head_dim = 0x1'0001, .state_dim = 16})
 static_assert(code_of(Mamba2{.heads = 1, .head_dim = 16, .state_dim = half}) == Errc::overflow);
 static_assert(code_of(Mamba2{.heads = 1, .head_dim = 0xfffe, .state_dim = 16}) == Errc::ok);
 static_assert(code_of(Mamba1{.inner = 16, .state_dim = 16, .kernel = 0x1'0002}) == Errc::overflow);
-static_assert(code_of(GatedDelta{half, 2, 1, 1}) == Errc::overflow && code_of(GatedDelta{1, 1, half, 2}) == Errc::overflow);
+static_assert(code_of(GatedDelta{half, 2, 1, 1}) == Errc::overflow &&
+              code_of(GatedDelta{1, 1, half, 2}) == Errc::overflow);
 static_assert(code_of(GatedDelta{1, 1, 1, 0x1'0001}) == Errc::overflow);
 static_assert(code_of(GatedDelta{top, top, 1, 1}) == Errc::overflow);
 static_assert(code_of(Kda{.heads = 1u << 31, .head_dim = 128}) == Errc::overflow);
 static_assert(code_of(Kda{.heads = 1, .head_dim = 0x1'0001}) == Errc::overflow);
 static_assert(code_of(lightning(8, 0x1'0001)) == Errc::overflow && code_of(gla(8, 0x1'0001, 1)) == Errc::overflow);
 static_assert(code_of(mlstm(8, 0x1'0001, 1)) == Errc::overflow && code_of(rwkv(8, 8, 0x1'0001)) == Errc::overflow);
-static_assert(code_of(CompressedLatent{.latent = half, .window = 1, .ratio = 4, .index_dim = 1}) == Errc::overflow);
+static_assert(code_of(CompressedLatent{.latent = half, .window = 1, .ratio = 4,
+              .index_dim = 1}) == Errc::overflow);
 
 // Products of a storage scheme.
 static_assert(code_of(Kivi{Gqa{1, 1u << 20}, 1u << 12, 2, 32}) == Errc::overflow);
@@ -84,7 +90,8 @@ static_assert(most_sequences(model, Bytes{off_scale}, {.prompt = {u64{1} << 60}}
 static_assert(longest(model, Bytes{off_scale}, {}, 1, {}, Tokens{off_scale}).value() ==
               Tokens{(off_scale - 1) / (4 * 1152)});
 static_assert(longest(model, 1_GiB, {}, off_scale).value() == 0_tok);
-static_assert(bytes_per_token(compose(repeat(1, CompressedLatent{.latent = 4, .window = 1, .ratio = top - 1})).value())
+static_assert(bytes_per_token(compose(repeat(1, CompressedLatent{.latent = 4, .window = 1,
+              .ratio = top - 1})).value())
                   .value() == 0_B);
 static_assert(compose(repeat(1, NoCache{}), repeat(top, NoCache{})).error().code == Errc::capacity);
 
