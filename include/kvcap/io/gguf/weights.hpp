@@ -17,7 +17,7 @@ struct TypeWeight {
     friend bool operator==(const TypeWeight&, const TypeWeight&) = default;
 };
 
-/// blocks: bytes of `blk.N.*`. input: the token embedding (llama.cpp keeps it on the CPU). output: the rest.
+/// blocks: bytes of the tensors of each block. input: the token embedding (llama.cpp keeps it on the CPU). output: the rest.
 /// tied: no output matrix of its own.
 struct Weights {
     bool tied = true;
