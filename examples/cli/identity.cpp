@@ -336,6 +336,19 @@ void need(const OwnedIdentity& id, std::initializer_list<Field> fields) {
     }
 }
 
+/// A rank that its size does not have is nobody's.
+void ranks_exist(const FormatIdentity& id) {
+    const std::tuple<Field, const StatedNumber&, const StatedNumber&> pairs[] = {
+        {Field::tp_rank, id.tp_rank, id.tp}, {Field::pp_rank, id.pp_rank, id.pp}, {Field::pcp_rank, id.pcp_rank, id.pcp},
+        {Field::dcp_rank, id.dcp_rank, id.dcp}};
+    for (const auto& [field, rank, size] : pairs) {
+        if (rank.has_value() && size.has_value() && rank.value >= size.value) {
+            stop(Exit::usage, words_of(Refusal{field, WhyRefused::rank_out_of_range}) +
+                                  fmt::format(" ({} of {})", rank.value, size.value));
+        }
+    }
+}
+
 /// The part of the chunk that the system's hash is made from.
 ChunkIdentity chunk_for(System system, const OwnedIdentity& id) {
     const ChunkIdentity chunk = hashed_content(system, id.chunk);
@@ -402,6 +415,7 @@ std::string file_name(const std::string& path, const OwnedIdentity& id) {
 
 std::string key_as(const IdentityOptions& options, const OwnedIdentity& id) {
     const System system = system_of(options.as, "--as");
+    ranks_exist(id.format);
     KeyText key;
     switch (system) {
         case System::vllm_block_hash: return hex(block_hash(system, id));

@@ -544,6 +544,11 @@ TEST_CASE("literal keys") {
           "prod@deepseek-ai/DeepSeek-V3@tp_rank:3@pcp0@dcp0@pp_rank:0@group:0@00abff");
     salted.salt = "a@b";
     CHECK(lmcache_object_key(id, salted, hash).refusal == Refusal{Field::salt, WhyRefused::separator});
+    FormatIdentity contexts = id;  // worker: stages, then prefill-context ranks, then tensor ranks
+    contexts.tp = 2u, contexts.tp_rank = 1u, contexts.pcp = 3u, contexts.pcp_rank = 2u, contexts.pp = 2u;
+    contexts.pp_rank = 1u;
+    CHECK(lmcache_key(contexts, hash).text == "deepseek-ai/DeepSeek-V3@12@11@00abff@uint8");
+    CHECK(lmcache_object_key(contexts, chunk_sample(tokens), hash).text == "deepseek-ai/DeepSeek-V3@0c0b0c0b@0@00abff");
     FormatIdentity at = id;
     at.model = "a@b";
     CHECK(lmcache_key(at, hash).refusal == Refusal{Field::model, WhyRefused::separator});

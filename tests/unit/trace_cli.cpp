@@ -272,5 +272,6 @@ TEST_CASE("identity: digest, difference, key, and what is left out") {
     CHECK(folder.kvcap("identity " + a + " --set modle=x").err.find("did you mean model?") != std::string::npos);
     CHECK(folder.kvcap("identity " + a + " --set rope").code == 2);
     CHECK(folder.kvcap("identity " + a + " --as nothing").code == 2);
+    CHECK(folder.kvcap("identity " + a + " --as lmcache --set tp_rank=8").err.find("(8 of 8)") != std::string::npos);
     CHECK(folder.kvcap("identity diff " + a).code == 2);
 }

@@ -205,6 +205,20 @@ inline u64 llmd_block_hash(u64 parent, const ChunkIdentity& chunk) {
     return keys::fnv64a(cbor.str());
 }
 
+/// vLLM's workers: stages, then prefill-context ranks, then tensor ranks. What is not stated counts as not divided.
+struct Worker {
+    u64 world = 1;
+    u64 rank = 0;
+};
+
+constexpr Worker worker_of(const FormatIdentity& id) noexcept {
+    const u64 tp = larger(id.tp.value, 1);
+    const u64 pcp = larger(id.pcp.value, 1);
+    return {saturating_product(saturating_product(tp, pcp), larger(id.pp.value, 1)),
+            saturating_sum(saturating_product(saturating_product(id.pp_rank.value, pcp), tp),
+                           saturating_sum(saturating_product(id.pcp_rank.value, tp), id.tp_rank.value))};
+}
+
 /// A key, or the fact that keeps it from being one.
 struct KeyText {
     std::string text;
@@ -229,8 +243,7 @@ inline KeyText lmcache_key(const FormatIdentity& id, std::string_view chunk_hash
                                    : given == "float16" ? "half"
                                    : given == "float32" ? "float"
                                                         : given;
-    const u64 world = id.tp.value * id.pp.value;
-    const u64 worker = id.pp_rank.value * id.tp.value + id.tp_rank.value;
+    const auto [world, worker] = worker_of(id);
     return {std::string{id.model.value} + '@' + std::to_string(world) + '@' + std::to_string(worker) + '@' +
                 hex(chunk_hash) + '@' + std::string{dtype}, {}};
 }
@@ -246,8 +259,7 @@ inline KeyText lmcache_object_key(const FormatIdentity& id, const ChunkIdentity&
     if (chunk.salt.value.size() > 128) {
         return {{}, {Field::salt, WhyRefused::malformed}};
     }
-    const u64 world = id.tp.value * id.pp.value;
-    const u64 worker = id.pp_rank.value * id.tp.value + id.tp_rank.value;
+    const auto [world, worker] = worker_of(id);
     const Result<u32> rank = lmcache_kv_rank(world, worker, world, worker);
     if (!rank) {
         return {{}, {Field::tp_rank, WhyRefused::rank_out_of_range}};

@@ -72,13 +72,14 @@ constexpr KeyParts key_of(System system) noexcept {
     switch (system) {
         case System::vllm_block_hash: systems::block_hash(parts); break;
         case System::lmcache_key:
-            put(parts, in_key, model, parent, tokens, tp, tp_rank, pp, pp_rank, hash_algorithm, hash_seed);
+            put(parts, in_key, model, parent, tokens, tp, tp_rank, pp, pp_rank, pcp, pcp_rank, hash_algorithm,
+                hash_seed);
             put(parts, mistaken, kv_dtype, adapter_version, media);
             put(parts, operator_only, adapter, salt);
             break;
         case System::lmcache_object_key:
-            put(parts, in_key, model, parent, tokens, tp, tp_rank, pp, pp_rank, group, group_kind, salt, hash_algorithm,
-                hash_seed);
+            put(parts, in_key, model, parent, tokens, tp, tp_rank, pp, pp_rank, pcp, pcp_rank, group, group_kind, salt,
+                hash_algorithm, hash_seed);
             put(parts, mistaken, media);
             put(parts, registered, kv_dtype, caches, chunk_tokens, page_tokens, layout);
             put(parts, operator_only, adapter, adapter_version);

@@ -90,9 +90,8 @@ std::string run_folder(const RunConfig& run, D&& digest) {
 /// block_hash: the vLLM block hash of the file's last block, as bytes. pre: no disagreement(run, id)
 template <Digest D>
 std::string run_file(const RunConfig& run, const FormatIdentity& id, std::string_view block_hash, D&& digest) {
-    const u64 rank = (id.pp_rank.value * id.pcp.value + id.pcp_rank.value) * id.tp.value + id.tp_rank.value;
     const std::string name = hex(block_hash);
-    return run_folder(run, digest) + "_r" + std::to_string(run.agnostic ? 0 : rank) + '/' + name.substr(0, 3) + '/' +
+    return run_folder(run, digest) + "_r" + std::to_string(run.agnostic ? 0 : worker_of(id).rank) + '/' + name.substr(0, 3) + '/' +
            name.substr(3, 2) + "_g" + std::to_string(id.group.value) + '/' + name + ".bin";
 }
 
