@@ -7,7 +7,7 @@ const engineNames = { vllm: "vLLM", sglang: "SGLang", llamacpp: "llama.cpp", trt
 
 function tile(name) {
   const value = h("dd", { class: "value", "data-number": name });
-  const sub = h("dd", { class: "sub" });
+  const sub = h("dd", { class: "sub", "data-exact": name });
   const label = h("dt", {});
   return { root: h("dl", { class: "tile" }, label, value, sub), label, value, sub };
 }
@@ -21,7 +21,8 @@ function write(name, label, value, sub) {
   }
   setText(tiles[name].label, label);
   setText(tiles[name].value, value);
-  setText(tiles[name].sub, sub);
+  const lines = [].concat(sub).filter(Boolean);
+  if (tiles[name].sub.textContent !== lines.join("")) tiles[name].sub.replaceChildren(...lines.map((line) => h("span", {}, line)));
 }
 
 function hide(name, hidden) {
@@ -31,9 +32,9 @@ function hide(name, hidden) {
 function perTokenSub(size) {
   const rank = largest(size.bytes_per_token_per_rank.map((each) => each.bytes));
   const states = size.state_bytes_per_sequence;
-  const parts = [t("per_token_sub", { n: exact(rank) })];
+  const parts = [exact(size.bytes_per_token), t("per_token_sub", { n: exact(rank) })];
   if (states > 0) parts.push(t("states_sub", { n: amount(states) }));
-  return parts.join(" · ");
+  return parts;
 }
 
 /// size: `kvcap size --json`; fit: `kvcap fit --json` or null.
@@ -43,16 +44,16 @@ export function showNumbers(size, fit, engine) {
   const fullest = largest(ranks);
   const even = ranks.every((bytes) => bytes === ranks[0]);
   setText(byId("model-name"), size.model.split("/").pop().slice(0, 80) || size.spec);
-  setText(byId("spec-line"), size.spec);
+  setText(byId("spec-line"), size.spec === size.model ? "" : size.spec);
   const token = size.bytes_per_token;
-  write("per-token", t("per_token"), amount(token), `${exact(token)} · ${perTokenSub(size)}`);
+  write("per-token", t("per_token"), amount(token), perTokenSub(size));
   write("rank", t(even ? "each_rank" : "fullest_rank"), amount(fullest), exact(fullest));
   write("all", t("all_ranks", { n: ranks.length }), amount(point.held_bytes_total), exact(point.held_bytes_total));
   write("unique", t("unique"), amount(point.unique_bytes), exact(point.unique_bytes));
   const reserved = fit && engine !== "exact" && !fit.refusal && fit.reserved_bytes_per_request > 0;
   if (reserved) {
     const units = t("reserved_units", { n: grouped(fit.units_per_request), unit: fit.unit });
-    write("reserved", t("reserved", { engine: engineNames[engine] }), amount(fit.reserved_bytes_per_request), `${exact(fit.reserved_bytes_per_request)} · ${units}`);
+    write("reserved", t("reserved", { engine: engineNames[engine] }), amount(fit.reserved_bytes_per_request), [exact(fit.reserved_bytes_per_request), units]);
   }
   hide("reserved", !reserved);
 }

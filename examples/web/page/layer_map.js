@@ -1,7 +1,7 @@
 // What each layer caches, as a strip of cells and as a table.
 import { byId, h } from "./dom.js";
 import { look } from "./kinds.js";
-import { amount, exact, grouped, ranges } from "./numbers.js";
+import { amount, exact, grouped, ranges, shortRanges } from "./numbers.js";
 import { kindWords, t } from "./words.js";
 
 function describe(layer, size) {
@@ -33,7 +33,7 @@ function row(group) {
     {},
     h("td", {}, h("i", { class: `block ${family}`, "aria-hidden": "true" }, letter), " ", kindWords(group.kind)),
     h("td", { lang: "en" }, group.what),
-    h("td", {}, `${group.caches}: ${ranges([...new Set(group.layers)])}`),
+    h("td", { title: ranges([...new Set(group.layers)]) }, `${group.caches}: ${shortRanges([...new Set(group.layers)])}`),
     h("td", { class: "right" }, group.bytes_per_token > 0 ? exact(group.bytes_per_token) : "–"),
     h("td", { class: "right" }, amount(group.held_bytes)),
   );
@@ -45,7 +45,7 @@ function others(size) {
   const line = (layers, letter, kind) =>
     layers.length === 0
       ? ""
-      : h("tr", {}, h("td", {}, h("i", { class: `block ${kind}`, "aria-hidden": "true" }, letter), " ", kindWords(kind)), h("td", {}), h("td", {}, `${layers.length}: ${ranges(layers)}`), h("td", { class: "right" }, "–"), h("td", { class: "right" }, "–"));
+      : h("tr", {}, h("td", {}, h("i", { class: `block ${kind}`, "aria-hidden": "true" }, letter), " ", kindWords(kind)), h("td", {}), h("td", {}, `${layers.length}: ${shortRanges(layers)}`), h("td", { class: "right" }, "–"), h("td", { class: "right" }, "–"));
   return [line(shared, "=", "shared"), line(none, "·", "none")];
 }
 

@@ -49,6 +49,12 @@ export function ranges(numbers) {
   return parts.join(", ");
 }
 
+/// The same, with the middle left out where there are many parts.
+export function shortRanges(numbers, most = 6) {
+  const parts = ranges(numbers).split(", ");
+  return parts.length <= most ? parts.join(", ") : [...parts.slice(0, most - 2), "…", parts[parts.length - 1]].join(", ");
+}
+
 export function sum(values) {
   return values.reduce((a, b) => (typeof a === typeof b ? a + b : BigInt(a) + BigInt(b)), 0);
 }

@@ -37,7 +37,7 @@ function load(state, json) {
   const given = state.held === "" ? null : state.held.split(";");
   groups = json.groups.map((group, g) => {
     const pages = Math.ceil(all / group.page_tokens);
-    const present = given ? presentFrom(given[g], pages) : presentFrom(g === 0 ? `0-${pages - 1}` : `0-${Math.max(0, Math.floor(pages * 0.6) - 1)}`, pages);
+    const present = given ? presentFrom(given[g], pages) : presentFrom(g === 0 && json.groups.length > 1 ? `0-${pages - 1}` : `0-${Math.max(0, Math.floor(pages * 0.6) - 1)}`, pages);
     return { name: group.name, page: group.page_tokens, present };
   });
 }
@@ -106,7 +106,7 @@ function mark(json, needed, repair) {
 }
 
 function costOf(step) {
-  return step.bytes !== undefined ? `${amount(step.bytes)} (${exact(step.bytes)})` : `${grouped(step.pages)}`;
+  return step.bytes !== undefined ? h("span", { title: exact(step.bytes) }, amount(step.bytes)) : grouped(step.pages);
 }
 
 function repairRow(name, step) {

@@ -12,6 +12,7 @@ const dictionary = {
   theme_auto: ["Auto", "自动"],
   theme_light: ["Light", "浅色"],
   theme_dark: ["Dark", "深色"],
+  empty: ["No model yet: choose a name, write a line, paste a config.json or choose a file.", "尚无模型:请选择名称、手写一行、粘贴 config.json 或选择文件。"],
   loading: ["Starting …", "启动中……"],
   broken: ["This browser cannot run the calculator: ", "此浏览器无法运行计算器:"],
 
@@ -118,7 +119,7 @@ const dictionary = {
   ranks: ["Ranks: what TP divides, what it copies", "各 rank:TP 切分什么、复制什么"],
   ranks_now: ["Each rank now", "当前各 rank"],
   rank_name: ["rank {n}", "rank {n}"],
-  ranks_name: ["ranks {n}, {count} equal", "rank {n},{count} 个相同"],
+  ranks_name: ["ranks {n} ({count} equal)", "rank {n}({count} 个相同)"],
   divided: ["divided", "切分"],
   copied: ["copied: whole on each rank", "复制:每个 rank 一整份"],
   partly: ["copied {n} times", "复制 {n} 份"],
@@ -129,7 +130,7 @@ const dictionary = {
   left_out: ["Not possible", "不可行"],
 
   growth: ["Growth with length", "随长度增长"],
-  growth_label: ["Bytes of {batch} requests on the fullest rank, by length.", "{batch} 个请求在最满的 rank 上的字节数,按长度。"],
+  growth_label: ["Bytes on the fullest rank by length; requests at once: {batch}.", "最满的 rank 上的字节数,按长度;同时请求数:{batch}。"],
   growth_held: ["held", "必需"],
   growth_reserved: ["reserved", "预留"],
   growth_fit: ["longest that fits: {n}", "最长可容纳:{n}"],
