@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # examples/quickstart.sh [--yes]: from a fresh Debian 12 machine to answers: installs what is missing, builds the program,
-# and asks it about DeepSeek-V3 and a hybrid model.
+# and asks it about DeepSeek-V3 and hybrid models.
 set -eu
 cd "$(dirname "$0")/.."
 yes=no
@@ -11,8 +11,8 @@ need_packages "$yes" g++ cmake ninja-build nlohmann-json3-dev libfmt-dev libcli1
 cmake --preset release -DKVCAP_TESTS=OFF > /dev/null
 cmake --build --preset release -j "$(nproc)" --target kvcap-cli
 kvcap=build/release/bin/kvcap
-for command in "size deepseek-v3 --tokens 32k --tp 8" "size qwen3-next-80b-a3b --tokens 32k --batch 4 --tp 2" \
-               "show qwen3-next-80b-a3b"; do
+for command in "size deepseek-v3 --tokens 32k --tp 8" "show qwen3-next-80b-a3b" \
+               "compare deepseek-v3 gemma-3-27b qwen3-next-80b-a3b llama-3.1-70b --tokens 32k --textbook"; do
     printf '\n$ kvcap %s\n' "$command"
     # shellcheck disable=SC2086
     $kvcap $command

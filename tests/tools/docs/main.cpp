@@ -34,6 +34,9 @@ void check(const fs::path& path, const fs::path& program, bool update, docs::Fin
     if (page.lines.empty()) {
         return findings.fail(page, 0, "an empty page, or none");
     }
+    if (!page.blocks.empty() && page.blocks.back().last == page.lines.size()) {
+        return findings.fail(page, page.blocks.back().first - 1, "this fence is not closed");
+    }
     docs::check_commands(page, program, update, findings);
     page = docs::read_page(path);  // the same, or with new output
     docs::check_snippets(page, findings);

@@ -111,7 +111,7 @@ std::string unknown_word(const std::string& usage, const fs::path& program, std:
         return verb[1];
     }
     for (std::sregex_iterator at{usage.begin(), usage.end(), flag}, end; at != end; ++at) {
-        if (help.find((*at)[1]) == std::string::npos) {
+        if (!std::regex_search(help, std::regex{(*at)[1].str() + "($|[^a-z-])"})) {
             return (*at)[1];
         }
     }
