@@ -105,6 +105,9 @@ Asked asked_of(const AdviseOptions& options, const Work& work) {
                    .rank = share_of(options.rank, "--rank")};
     asked.tries.fallback = share_of(options.fallback, "--fallback");
     const u32 others = split.pp * split.cp;
+    if (const u64 needed = u64{others} * split.tp; options.gpus != 0 && needed > options.gpus) {
+        stop(Exit::usage, fmt::format("--gpus: the split needs {} and there are {}", needed, options.gpus));
+    }
     asked.tries.most_tp = options.gpus / (others == 0 ? 1 : others);
     if (asked.tries.prefix > asked.wanted.each.prompt.value) {
         stop(Exit::usage, fmt::format("--shared-prefix: {} tokens are more than the prompt's {}",
@@ -262,7 +265,7 @@ void add_advise(CLI::App& app, Session& session) {
     options->output.add_to(*verb, false);
     verb->footer(
         "Examples:\n"
-        "  kvcap advise llama-2-7b --gpu rtx4090 --tokens 128k --goal memory\n"
+        "  kvcap advise llama-2-7b --gpu rtx-4090 --tokens 128k --goal memory\n"
         "  kvcap advise llama-3.1-70b --gpu h100 --gpus 8 --tp 8 --tokens 32k --batch 16 --goal throughput\n"
         "  kvcap advise llama-2-7b --gpu h100 --tokens 512 --goal latency --similarity table.json");
     verb->callback([options, &session] { run(*options, session); });

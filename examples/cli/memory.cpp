@@ -27,7 +27,8 @@ Gpu gpu_of(const nlohmann::json& row) {
         return in.contains(key) && in.at(key).is_number() ? in.at(key).get<double>() : 0.0;
     };
     gpu.bandwidth = rate(row, "bandwidth");
-    gpu.dense_bf16 = rate(row.at("dense_flops"), "bf16");
+    const double bf16_rate = rate(row.at("dense_flops"), "bf16");
+    gpu.dense_bf16 = bf16_rate > 0 ? bf16_rate : rate(row.at("dense_flops"), "fp16");
     gpu.dense_fp8 = rate(row.at("dense_flops"), "fp8");
     gpu.link_bandwidth = rate(row, "link_bandwidth");
     if (row.at("compute_capability").is_string()) {

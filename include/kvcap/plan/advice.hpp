@@ -24,12 +24,15 @@ struct Choice {
     friend constexpr bool operator==(const Choice&, const Choice&) = default;
 };
 
-/// A model on a split as it would run. held: what is stored. read: what attention reads; they differ under depth reuse,
-/// where a layer reads what the layer before it stores. `fallback` thousandths of decoded tokens are held as in `read`.
-/// keys_left: thousandths of the k and v projections that a step still reads. skipped: tokens of a stored prefix.
+/// A model on a split as it would run. held: what is stored. read: what attention reads while decoding; they differ
+/// under depth reuse, where a layer reads what the layer before it stores. prompt: what attention computes a prompt on
+/// (latents and low ranks are expanded there, a budget drops afterwards). `fallback` thousandths of decoded tokens are
+/// held as in `read`. keys_left: thousandths of the k and v projections that a step still reads. skipped: tokens of a
+/// stored prefix.
 struct Variant {
     ModelSpec held{};
     ModelSpec read{};
+    ModelSpec prompt{};
     Sharding sharding{};
     bool attention_dp = false;
     u64 fallback = 0;
@@ -47,7 +50,7 @@ struct Variant {
 };
 
 constexpr Variant variant_of(const ModelSpec& model, const Sharding& sharding = {}, bool attention_dp = false) noexcept {
-    return {.held = model, .read = model, .sharding = sharding, .attention_dp = attention_dp};
+    return {.held = model, .read = model, .prompt = model, .sharding = sharding, .attention_dp = attention_dp};
 }
 
 /// Caches that a technique on keys, values or latents may change: those of decoder tokens that keep everything.
@@ -140,6 +143,7 @@ constexpr Result<Variant> apply(const Choice& choice, Variant on) noexcept {
     }
     on.held = *held;
     on.read = *read;
+    on.prompt = choice.technique == Technique::window ? *read : on.prompt;
     return on;
 }
 

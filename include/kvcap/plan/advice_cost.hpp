@@ -145,8 +145,8 @@ constexpr Result<double> first_seconds(const Variant& on, const auto& site, cons
         active += reads->total().active_params - reads->experts.active + reads->experts.active / spread;
     }
     const u64 stored = smaller(on.skipped, lengths.prompt.value);
-    const Result<u64> all = prefill_flops(on.read, lengths.prompt.value, active, on.attention(), site.facts);
-    const Result<u64> known = prefill_flops(on.read, stored, active, on.attention(), site.facts);
+    const Result<u64> all = prefill_flops(on.prompt, lengths.prompt.value, active, on.attention(), site.facts);
+    const Result<u64> known = prefill_flops(on.prompt, stored, active, on.attention(), site.facts);
     if (!all || !known) {
         return all ? known.error() : all.error();
     }

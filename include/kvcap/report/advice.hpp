@@ -40,11 +40,11 @@ inline std::string_view key_of(Technique technique) {
 inline std::string name_of(const Choice& choice) {
     const std::string size = grouped(choice.size);
     switch (choice.technique) {
-        case Technique::prefix_cache: return "prefix caching, " + size + " tokens stored";
+        case Technique::prefix_cache: return size + " prefix tokens stored";
         case Technique::more_tp: return "TP " + size;
         case Technique::attention_dp: return "attention data parallelism";
         case Technique::quantised_8: return "8-bit KV (fp8)";
-        case Technique::quantised_4: return "4-bit KV (int4, scale per token and head)";
+        case Technique::quantised_4: return "4-bit KV (int4 + scales)";
         case Technique::depth_reuse: return "depth reuse in " + counted(choice.size, "layer", "layers");
         case Technique::low_rank: return "low-rank K and V, " + percent(static_cast<double>(choice.size) / 1000);
         case Technique::latent: return "MLA, latent " + size + " + rope " + grouped(choice.size / 8);
@@ -133,7 +133,7 @@ inline std::string_view heading_of(Aim aim) {
     switch (aim) {
         case Aim::memory: return "weights + KV";
         case Aim::latency: return "step >=";
-        case Aim::ttft: return "first token >=";
+        case Aim::ttft: return "prompt >=";
         case Aim::throughput: return "tokens <=";
     }
     return "";

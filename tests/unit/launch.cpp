@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// Launch lines: what is written is read back to the same value, lines of other people are understood, nonsense is
+// refused at its place.
+#include <catch2/catch.hpp>
+#include <kvcap/report/launch.hpp>
+#include <random>
+
+using namespace kvcap;
+
+namespace {
+
+/// A launch whose engine can say all of it.
+Launch some_launch(std::mt19937_64& random) {
+    const auto pick = [&](u64 most) { return random() % most; };
+    constexpr const char* engines[] = {"vllm", "sglang", "llamacpp", "trtllm"};
+    constexpr const char* names[] = {"org/Model-7B", "a model", "it's", "/models/x_1.gguf", "$HOME/m", "a\"b\\c"};
+    Launch launch{.engine = engines[pick(4)], .model = names[pick(6)]};
+    launch.servers = static_cast<u32>(1 + pick(3));
+    launch.tokens = 1 + pick(1 << 20);
+    launch.sequences = 1 + pick(512);
+    launch.tp = 1u << pick(4);
+    const bool llama = launch.engine == "llamacpp";
+    launch.pp = llama && launch.tp > 1 ? 1 : static_cast<u32>(1 + pick(4));
+    launch.attention_dp = !llama && launch.tp > 1 && pick(2) == 0;
+    launch.dp = launch.attention_dp || llama || launch.engine == "trtllm" ? 1 : static_cast<u32>(1 + pick(3));
+    launch.cp = launch.engine == "vllm" && !launch.attention_dp ? static_cast<u32>(1 + pick(2)) : 1;
+    launch.dtype = llama ? "q8_0" : pick(2) == 0 ? "auto" : "fp8";
+    launch.util = llama ? "" : "0.85";
+    if (llama) {
+        launch.flags = {{"cache-type-k", "q8_0"}, {"cache-type-v", "f16"}, {"ubatch-size", "512"}};
+        launch.flags["ctx-size"] = std::to_string(launch.tokens * launch.sequences);
+    } else if (launch.engine == "trtllm") {
+        launch.flags = {{"tokens-per-block", "64"}, {"max-kv-tokens", "100000"}, {"max-beam-width", "2"}};
+        launch.budget = pick(2) == 0 ? "" : "1073741824";
+    } else {
+        launch.flags = {{"chunked-prefill-size", "4096"}, {"disable-radix-cache", ""}, {"page-size", "64"}};
+    }
+    return launch;
+}
+
+Launch read(const std::string& line) {
+    const Diagnosed<Launch> launch = read_launch(line);
+    INFO(line);
+    REQUIRE(launch);
+    return *launch;
+}
+
+void refused(const std::string& line, const std::string& words) {
+    const Diagnosed<Launch> launch = read_launch(line);
+    CAPTURE(line);
+    REQUIRE(launch.error);
+    CAPTURE(launch.error->text());
+    CHECK(launch.error->text().find(words) != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("a launch line is read back to the deployment it was written from", "[launch]") {
+    const u64 seed = std::random_device{}();
+    CAPTURE(seed);
+    std::mt19937_64 random{seed};
+    for (int i = 0; i < 400; ++i) {
+        const Launch launch = some_launch(random);
+        const std::string line = report::launch_line(launch);
+        CAPTURE(line);
+        const Diagnosed<Launch> back = read_launch(line);
+        REQUIRE(back);
+        CHECK(report::launch_line(*back) == line);
+        CHECK(*back == launch);
+    }
+}
+
+TEST_CASE("launch lines as people write them", "[launch]") {
+    const Launch vllm = read(
+        "VLLM_USE_V1=1 /opt/venv/bin/vllm serve --model=deepseek-ai/DeepSeek-V3 -tp 8 \\\n --max-model-len 32K "
+        "--gpu-memory-utilization=0.92 --trust-remote-code --port 8000 --max-num-seqs 16");
+    CHECK(vllm.model == "deepseek-ai/DeepSeek-V3");
+    CHECK(vllm.tp == 8);
+    CHECK(vllm.tokens == 32768);
+    CHECK(vllm.util == "0.92");
+    CHECK(vllm.sequences == 16);
+    CHECK(vllm.flags.at("trust-remote-code").empty());
+    CHECK(vllm.flags.at("port") == "8000");
+    CHECK(read("vllm serve m --max-model-len 32k").tokens == 32000);  // vLLM: k is 1,000
+    const Launch experts = read("vllm serve m -dp 8 --enable-expert-parallel");
+    CHECK(experts.attention_dp);
+    CHECK(experts.tp == 8);
+    CHECK(experts.dp == 1);
+    const Launch sglang = read(
+        "python3 -m sglang.launch_server --model-path m --tp 16 --dp 16 --enable-dp-attention "
+        "--max-running-requests 64 --mem-fraction-static 0.8");
+    CHECK(sglang.attention_dp);
+    CHECK(sglang.sequences == 4);
+    const Launch llama = read("./llama-server -hf org/m-GGUF -c 65536 -np 4 -ctk q8_0 -fa on -kvu");
+    CHECK(llama.tokens == 65536);  // one cache for all
+    CHECK(read("llama-server -m m.gguf -c 65536 -np 4").tokens == 16384);
+    CHECK(llama.flags.at("flash-attn") == "on");
+    const Launch trtllm = read(
+        "printf 'enable_attention_dp: true\\nkv_cache_config: {tokens_per_block: 64, dtype: fp8}\\n' > x.yaml && "
+        "trtllm-serve serve m --tp_size 8 --max_batch_size 32 --kv_cache_free_gpu_memory_fraction 0.7 --config x.yaml");
+    CHECK(trtllm.attention_dp);
+    CHECK(trtllm.flags.at("tokens-per-block") == "64");
+    CHECK(trtllm.dtype == "fp8");
+    CHECK(trtllm.util == "0.7");
+    CHECK(trtllm.model == "m");
+}
+
+TEST_CASE("launch lines that say nothing or nonsense are refused at their place", "[launch]") {
+    refused("", "vllm serve");
+    refused("vllm bench m", "vllm serve");
+    refused("vllm serve", "model");
+    refused("vllm serve m --tensor-parallel-size", "--tensor-parallel-size: nothing; wanted a value");
+    refused("vllm serve m -tp 0", "-tp: \"0\"");
+    refused("vllm serve m -tp 99999999999999999999", "-tp");
+    refused("vllm serve m --max-model-len ten", "--max-model-len: \"ten\"");
+    refused("vllm serve m -tp 2 -dp 4 --enable-expert-parallel", "--data-parallel-size");
+    refused("python -m sglang.launch_server --model-path m --tp 8 --dp 3 --enable-dp-attention", "--dp-size");
+    refused("llama-server -c 4096", "model");
+    CHECK(read("vllm serve 'unclosed quote").model == "unclosed quote");
+    CHECK(read_launch(std::string(100000, '\'')).error);
+}
