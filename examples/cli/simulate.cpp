@@ -326,6 +326,20 @@ std::string svg_of(const std::vector<CurveAnswer>& answers) {
     return plot.svg();
 }
 
+StoredSizes sizes_of(const ModelSpec& model, const std::string& label, const Simulation& run, const Sharding& sharding,
+                     Copies copies, const ObjectRule& rule) {
+    const Result<StoredSizes> sizes = stored_sizes(model, run.trace.block_tokens, sharding, copies, rule);
+    if (!sizes && sizes.error().code == Errc::unsupported) {
+        stop(Exit::usage, fmt::format("{}: {} sinks beside chunked attention; a store of those is not described",
+                                      label, sizes.error().got));
+    }
+    StoredSizes known = value_of(sizes, label);
+    if (known.page == 0 && known.tails.empty() && known.snapshot == 0) {
+        stop(Exit::usage, fmt::format("{} keeps nothing that a store could hold", label));
+    }
+    return known;
+}
+
 std::vector<CurveAnswer> answers_of(const SimulateOptions& options, const Simulation& run, Session& session) {
     const Copies copies = one_of<Copies>(options.copies, "--copies",
                                          {{"once", Copies::once}, {"each-rank", Copies::each_rank}});
@@ -337,14 +351,11 @@ std::vector<CurveAnswer> answers_of(const SimulateOptions& options, const Simula
         ModelOptions asked = options.formats;
         asked.model = name;
         const Model model = load(asked);
-        const StoredSizes sizes = value_of(stored_sizes(model.spec, run.trace.block_tokens, options.sharding.sharding(),
-                                                        copies, rule), model.label);
-        if (sizes.page == 0 && sizes.tails.empty() && sizes.snapshot == 0) {
-            stop(Exit::usage, fmt::format("{} keeps nothing that a store could hold", model.label));
-        }
+        const std::string label = model.label.empty() ? name : model.label;
+        const StoredSizes sizes = sizes_of(model.spec, label, run, options.sharding.sharding(), copies, rule);
         for (const std::string& policy : options.policies) {
-            session.progress(fmt::format("{}, {}", model.label, policy));
-            answers.push_back(simulate(run, model.label, sizes, policy_of(policy)));
+            session.progress(fmt::format("{}, {}", label, policy));
+            answers.push_back(simulate(run, label, sizes, policy_of(policy)));
             if (sizes.only_pages()) {
                 break;
             }

@@ -203,6 +203,10 @@ TEST_CASE("simulate refuses what it cannot answer") {
     CHECK(folder.kvcap("simulate " + path + " -m '1*gqa(1,128)' --tail round").err.find("none of floor, ceil") !=
           std::string::npos);
     CHECK(folder.kvcap("simulate " + path).code == 2);
+    CHECK(folder.kvcap("simulate " + path + " -m '3*sinks(4,chunk(1024,gqa(8,64)))'").err.find("4 sinks beside") !=
+          std::string::npos);
+    CHECK(folder.kvcap("simulate " + path + " -m '1*gqa(1,128)'").out.find("[1] 1*gqa(1,128), pages") !=
+          std::string::npos);
     // Ids that follow two different blocks are no prefix hashes: single capacities, as a list.
     const std::string loose = folder.file("loose.jsonl", trace +
         "{\"timestamp\": 3, \"input_length\": 1024, \"output_length\": 1, \"hash_ids\": [9, 1]}\n");
