@@ -544,6 +544,11 @@ TEST_CASE("literal keys") {
           "prod@deepseek-ai/DeepSeek-V3@tp_rank:3@pcp0@dcp0@pp_rank:0@group:0@00abff");
     salted.salt = "a@b";
     CHECK(lmcache_object_key(id, salted, hash).refusal == Refusal{Field::salt, WhyRefused::separator});
+    FormatIdentity plain = id;
+    plain.kv_dtype = "bf16";
+    CHECK(lmcache_key(plain, hash).text == "deepseek-ai/DeepSeek-V3@8@3@00abff@bfloat16");
+    plain.kv_dtype = "float16";
+    CHECK(lmcache_key(plain, hash).text == "deepseek-ai/DeepSeek-V3@8@3@00abff@half");
     FormatIdentity contexts = id;  // worker: stages, then prefill-context ranks, then tensor ranks
     contexts.tp = 2u, contexts.tp_rank = 1u, contexts.pcp = 3u, contexts.pcp_rank = 2u, contexts.pp = 2u;
     contexts.pp_rank = 1u;

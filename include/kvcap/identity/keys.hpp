@@ -231,18 +231,26 @@ constexpr Refusal refuse_any_of(std::string_view forbidden, Field field, const S
     return {field, found ? WhyRefused::separator : WhyRefused::fine};
 }
 
+/// What LMCache calls an element type; it sees every fp8 cache as bytes. Names it does not know stay as they are.
+constexpr std::string_view lmcache_dtype(std::string_view given) noexcept {
+    constexpr std::string_view names[][2] = {{"bf16", "bfloat16"}, {"f16", "half"}, {"fp16", "half"},
+                                             {"float16", "half"}, {"f32", "float"}, {"fp32", "float"},
+                                             {"float32", "float"}};
+    for (const auto& [ours, theirs] : names) {
+        if (given == ours) {
+            return theirs;
+        }
+    }
+    return given.substr(0, 3) == "fp8" ? "uint8" : given;
+}
+
 /// LMCache in process: model@world@worker@hash@dtype. Its dtype for every fp8 cache is uint8. chunk_hash: of what
 /// hashed_content() leaves.
 inline KeyText lmcache_key(const FormatIdentity& id, std::string_view chunk_hash) {
     if (const Refusal refusal = refuse_any_of("@", Field::model, id.model)) {
         return {{}, refusal};
     }
-    const std::string_view given = id.kv_dtype.value;
-    const bool one_byte = given.substr(0, 3) == "fp8";
-    const std::string_view dtype = one_byte             ? "uint8"
-                                   : given == "float16" ? "half"
-                                   : given == "float32" ? "float"
-                                                        : given;
+    const std::string_view dtype = lmcache_dtype(id.kv_dtype.value);
     const auto [world, worker] = worker_of(id);
     return {std::string{id.model.value} + '@' + std::to_string(world) + '@' + std::to_string(worker) + '@' +
                 hex(chunk_hash) + '@' + std::string{dtype}, {}};
