@@ -251,6 +251,7 @@ std::string json_of(const Search& search, const SearchResult& found) {
 void limit_space(Search& search) {
     const std::string_view engine = search.on.face->name;
     search.space.cp_inside_tp = engine == "vllm";
+    search.space.attention_dp = engine != "llamacpp";
     search.space.most_cp = engine == "vllm" || engine == "exact" ? search.space.most_cp : 1;
     search.space.remainder = engine == "vllm" ? Remainder::middle : search.space.remainder;
     const bool blocks = std::any_of(search.blocks.begin(), search.blocks.end(), [](u64 n) { return n != 0; });

@@ -53,6 +53,7 @@ struct SearchSpace {
     u32 most_pp = 64;
     u32 most_cp = 64;
     bool cp_inside_tp = false;
+    bool attention_dp = true;
     Uneven uneven = Uneven::refuse;
     Remainder remainder = Remainder::first;
 };
@@ -73,7 +74,7 @@ inline void each_candidate(const SearchSpace& space, auto visit) {
     };
     const auto with_attention = [&](Candidate candidate) {
         with_lists(candidate);
-        if (candidate.sharding.tp > 1 && candidate.sharding.cp == 1) {
+        if (space.attention_dp && candidate.sharding.tp > 1 && candidate.sharding.cp == 1) {
             candidate.attention_dp = true;
             with_lists(candidate);
         }
