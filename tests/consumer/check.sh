@@ -43,10 +43,12 @@ case $kind in
         "$cxx" $flags "$source/tests/consumer/main.cpp" -o "$dir/consumer"
         "$dir/consumer" ;;
     single)
-        for door in core kvcap; do
-            cmake -D INCLUDE="$source/include" -D DOOR="kvcap/$door.hpp" -D OUT="$dir/kvcap_$door.hpp" \
-                -P "$source/.cmake/single_header.cmake"
-        done
+        { cmake -S "$source" -B "$dir/build" -DKVCAP_TESTS=OFF -DKVCAP_EXAMPLES=OFF -DKVCAP_SINGLE_HEADER=ON \
+            -DCMAKE_CXX_COMPILER="$cxx" && cmake --build "$dir/build" && cmake --install "$dir/build" --prefix "$dir/prefix"
+        } > "$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
+        mv "$dir/prefix/include/kvcap_core.hpp" "$dir"
+        cmake -D INCLUDE="$source/include" -D DOOR=kvcap/kvcap.hpp -D OUT="$dir/kvcap_kvcap.hpp" \
+            -P "$source/.cmake/single_header.cmake"
         flags="-std=c++20 -O2 -I$dir -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fno-exceptions -fno-rtti"
         for name in core kvcap; do
             echo "#include \"kvcap_$name.hpp\"" > "$dir/$name.cpp"

@@ -12,4 +12,5 @@ text=$(printf '#include <kvcap/core.hpp>\nKVCAP_VERSION_MAJOR KVCAP_VERSION_MINO
 want="$major ${rest%%.*} ${rest#*.} \"$version\""
 [ "$text" = "$want" ] || { echo "version.hpp says $text, the project $want"; exit 1; }
 grep -q "^## $version" "$source/docs/CHANGELOG.md" || { echo "docs/CHANGELOG.md has no section $version"; exit 1; }
+grep -q "^version = \"$version\"" "$source/examples/python/pyproject.toml" || { echo "the Python package has another version"; exit 1; }
 echo "version $version everywhere"
