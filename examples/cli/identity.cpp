@@ -137,7 +137,8 @@ OwnedIdentity from_model(const IdentityOptions& options, const std::string& name
     const Model model = load(asked);
     OwnedIdentity id;
     id.format.caches = model.spec;
-    state(id.format.model, id, model.label);
+    // The whole name, as engines are started with it and keys have it.
+    state(id.format.model, id, model.read.name.empty() ? model.label : printable(model.read.name));
     if (model.dtype != "auto" && model.dtype != "mixed") {
         state(id.format.kv_dtype, id, model.dtype);
     }
