@@ -17,7 +17,7 @@ constexpr int most_excused = 8;
 
 std::vector<fs::path> all_pages(const fs::path& source) {
     std::vector<fs::path> pages{source / "README.md", source / "configs" / "README.md"};
-    for (const char* folder : {"docs", "examples"}) {
+    for (const char* folder : {"docs", "examples", "tests"}) {
         for (const auto& entry : fs::recursive_directory_iterator{source / folder}) {
             const bool foreign = entry.path().string().find("node_modules") != std::string::npos;
             if (entry.path().extension() == ".md" && !foreign) {
