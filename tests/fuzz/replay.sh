@@ -10,7 +10,7 @@ cmake --build --preset fuzz -j "$(nproc)"
 for program in build/fuzz/bin/fuzz-*; do
     name=${program##*/fuzz-}
     work=$(mktemp -d)
-    kept=tests/fuzz/corpus/$name
+    kept=$PWD/tests/fuzz/corpus/$name
     [ -d "$kept" ] || kept=
     echo "--- $name, $seconds s"
     # shellcheck disable=SC2086
