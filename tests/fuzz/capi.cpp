@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer target of the C interface: any numbers in its structs, any text as a model. A call fails with a sentence and
-// writes nothing, or succeeds with numbers that agree with each other.
+// libFuzzer target of the C interface: any numbers in its structs, any text as a model. A call fails with a
+// sentence and writes nothing, or succeeds with numbers that agree with each other.
 #include "kvcap.h"
 
 #include <cstdint>
@@ -139,7 +139,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         return 0;
     }
     const char* text = static_cast<const char*>(feed) + 1;
-    const std::string model_text{text, static_cast<std::size_t>(reinterpret_cast<const char*>(in.data) + in.size - text)};
+    const char* end = reinterpret_cast<const char*>(in.data) + in.size;
+    const std::string model_text{text, static_cast<std::size_t>(end - text)};
     in.size = static_cast<std::size_t>(text - 1 - reinterpret_cast<const char*>(in.data));
     if (model_text.find('/') != std::string::npos || model_text.find_first_of("({") == std::string::npos) {
         return 0;

@@ -39,8 +39,9 @@ bool confined() {
 
 /// Whether the word can only name something in the working folder: no step up, no absolute path behind any sign.
 bool stays_here(std::string_view word) {
+    constexpr std::string_view signs = "=,:; ()[]{}\"'+*|<>\\";
     for (std::size_t at = 0; at < word.size(); ++at) {
-        const bool starts = at == 0 || std::string_view{"=,:; ()[]{}\"'+*|<>\\"}.find(word[at - 1]) != std::string_view::npos;
+        const bool starts = at == 0 || signs.find(word[at - 1]) != std::string_view::npos;
         if ((word[at] == '/' && (starts || word[at - 1] == '/')) || word.substr(at, 2) == "..") {
             return false;
         }

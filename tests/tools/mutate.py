@@ -29,7 +29,7 @@ SETS = {
     "core": {
         "headers": ["units.hpp", "result.hpp", "inplace.hpp", "element.hpp", "form.hpp", "layer/*.hpp", "quant/*.hpp",
                     "model.hpp", "models/lettered.hpp", "sharding.hpp", "fold.hpp", "capacity.hpp", "message.hpp"],
-        "static": ["units", "mutation_core", "extremes", "facts", "models", "laws"],
+        "static": ["mutation_core", "units", "extremes", "laws", "facts", "models"],
         "programs": [["fold", "random_model"]],
     },
     "reuse": {

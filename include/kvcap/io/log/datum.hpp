@@ -4,9 +4,9 @@
 // counts.
 #pragma once
 
+#include <kvcap/io/decimal.hpp>
 #include <kvcap/units.hpp>
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -95,10 +95,7 @@ inline std::optional<double> number(const Datum& datum) {
         return static_cast<double>(datum.integer);
     }
     double value = 0;
-    const char* end = datum.words.data() + datum.words.size();
-    const auto [stop, wrong] = std::from_chars(datum.words.data(), end, value, std::chars_format::fixed);
-    const bool whole = wrong == std::errc{} && stop == end && datum.kind == Datum::Kind::words;
-    return whole ? std::optional{value} : std::nullopt;
+    return datum.kind == Datum::Kind::words && io::read_decimal(datum.words, value) ? std::optional{value} : std::nullopt;
 }
 
 /// Half a unit of the last printed digit: "4.8" stands for 4.75 to 4.85. 0 for integers.

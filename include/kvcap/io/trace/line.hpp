@@ -5,7 +5,7 @@
 // (timestamp, seq_len, chunk_size, chunk_hashes).
 #pragma once
 
-#include <charconv>
+#include <kvcap/io/decimal.hpp>
 #include <kvcap/io/json_load.hpp>
 
 namespace kvcap::inline v1 {
@@ -113,7 +113,7 @@ private:
         return plain && digits > 0 && digits < 20 && (*begin != '0' || digits == 1);
     }
     /// A plain decimal number of at most 15 digits: exact in a double.
-    bool number(double& value) noexcept {
+    bool number(double& value) {
         skip();
         const char* const begin = at_;
         while (at_ != end_ && (static_cast<unsigned char>(*at_ - '0') < 10 || *at_ == '.')) {
@@ -123,8 +123,8 @@ private:
             (*begin == '0' && at_ - begin > 1 && begin[1] != '.')) {
             return false;
         }
-        const std::from_chars_result read = std::from_chars(begin, at_, value);
-        return read.ec == std::errc{} && read.ptr == at_ && (at_ == end_ || (*at_ != 'e' && *at_ != 'E'));
+        const std::string_view digits{begin, static_cast<std::size_t>(at_ - begin)};
+        return io::read_decimal(digits, value) && (at_ == end_ || (*at_ != 'e' && *at_ != 'E'));
     }
     bool list(std::vector<u64>& values) {
         if (!take('[')) {
