@@ -36,15 +36,18 @@ struct Side {
 
 /// What the textbook formula says of the same sequences, and the mistake behind most of the difference.
 void add_textbook(Side& side, const Lengths& lengths, u64 sequences) {
-    const Bytes book = report::textbook_bytes(side.model.read.textbook, report::attention_format(side.model.spec),
-                                              (lengths.prompt + lengths.decoded).value) * sequences;
+    const Bytes book =
+        report::textbook_bytes(side.model.read.textbook, report::attention_format(side.model.spec),
+                               (lengths.prompt + lengths.decoded).value) *
+        sequences;
     if (book.value == 0) {
         return;
     }
     side.textbook = book;
     const Bytes held = on_scale(side.whole.total());
-    side.mistake = book == held ? "the textbook is right here"
-                                : report::costliest_mistake(side.model.read, side.model.spec, lengths, book > held);
+    side.mistake = book == held
+                       ? "the textbook is right here"
+                       : report::costliest_mistake(side.model.read, side.model.spec, lengths, book > held);
 }
 
 Side side_of(const std::string& text, const CompareOptions& options) {
@@ -101,10 +104,10 @@ report::Table textbook_table(const std::vector<Side>& sides, report::Unit unit, 
     report::Table table{{A::left, A::right, A::right, A::right, A::left}};
     table.row({markdown ? "model" : "", "textbook", "held", "off by", "why"});
     for (const Side& side : sides) {
-        const double times = !side.textbook || side.whole.total().value == 0
-                                 ? 0
-                                 : static_cast<double>(side.textbook->value) /
-                                       static_cast<double>(side.whole.total().value);
+        const double times =
+            !side.textbook || side.whole.total().value == 0
+                ? 0
+                : static_cast<double>(side.textbook->value) / static_cast<double>(side.whole.total().value);
         table.row({side.name, side.textbook ? report::amount(*side.textbook, unit) : "-",
                    report::amount(side.whole.total(), unit), times == 0 ? "-" : report::factor(times),
                    side.textbook ? side.mistake : "no config.json to read the formula's numbers from"});
@@ -168,7 +171,8 @@ void run(const CompareOptions& options, Session& session) {
     for (const std::string& text : options.models) {
         sides.push_back(side_of(text, options));
         const Bytes shown = sides.back().whole.total();
-        largest_shown = std::max({largest_shown, shown, options.textbook ? sides.back().textbook.value_or(shown) : shown});
+        largest_shown = std::max(
+            {largest_shown, shown, options.textbook ? sides.back().textbook.value_or(shown) : shown});
     }
     if (options.output.json) {
         return session.print(json_of(sides));
@@ -180,7 +184,7 @@ void run(const CompareOptions& options, Session& session) {
     const report::Unit unit = options.output.unit_for(largest_shown);
     const report::Table table = options.textbook ? textbook_table(sides, unit, options.markdown)
                                                  : sides_table(sides, unit, options.markdown);
-    session.print(options.markdown ? table.markdown()
+    session.print(options.markdown   ? table.markdown()
                   : options.textbook ? head + table.text()
                                      : head + table.text() + layers_text(sides));
 }
@@ -197,7 +201,8 @@ void add_compare(CLI::App& app, Session& session) {
     options->lengths.add_to(*verb);
     options->sharding.add_to(*verb);
     options->output.add_to(*verb, false);
-    verb->add_flag("--textbook", options->textbook, "2 x layers x heads x head_dim against the truth, and why they differ");
+    verb->add_flag("--textbook", options->textbook,
+                   "2 x layers x heads x head_dim against the truth, and why they differ");
     verb->add_flag("--markdown", options->markdown, "The table as Markdown, to paste");
     verb->footer(
         "Examples:\n"

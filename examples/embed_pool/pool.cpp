@@ -13,14 +13,14 @@ namespace mine {
 
 using namespace kvcap;
 
-// --- what is served, and by which rules the engine takes pages ------------------------------------------------------
+// --- what is served, and by which rules the engine takes pages ---
 constexpr Gqa attention{.kv_heads = 4, .head_dim = 128};
 constexpr Windowed near{attention, 1024_tok};
 constexpr auto model = compose(cycle(24, near, near, near, near, near, attention)).value();
 constexpr Lengths request{.prompt = 30'000_tok, .decoded = 2000_tok};
 constexpr PagedEngine engine{.rules = {.block = 16, .pool_per_class = true}, .planned = request};
 
-// --- at build time: the deployment that we ship, 12 GiB on each of two ranks ----------------------------------------
+// --- at build time: the deployment that we ship, 12 GiB on each of two ranks ---
 constexpr Bytes shipped_memory[] = {12_GiB, 12_GiB};
 constexpr PoolPlan shipped = engine.pools(model, {.tp = 2}, {shipped_memory, 2}).value();
 static_assert(judge(shipped, request, 80).fits, "80 requests of 32,000 tokens no longer fit");
@@ -33,13 +33,13 @@ static_assert(shipped.classes[1].page == Bytes{4 * 16 * 2 * 128 * 2 * 2});   // 
 constexpr PagedEngine one_pool{.rules = {.block = 16}, .planned = request};
 static_assert(most_sequences(one_pool.pools(model, {.tp = 2}, {shipped_memory, 2}).value(), request) == 19);
 
-// --- at start-up: the memory that is free ---------------------------------------------------------------------------
+// --- at start-up: the memory that is free ---
 Result<PoolPlan> size_pools(Bytes free_on_each_rank) {
     const Bytes free[] = {free_on_each_rank, free_on_each_rank};
     return engine.pools(model, {.tp = 2}, {free, 2});
 }
 
-// --- serving: pages are taken as a request grows and given back as windows move on ----------------------------------
+// --- serving: pages are taken as a request grows and given back as windows move on ---
 struct Running {
     u64 tokens = 0;
     std::vector<u64> pages;  // per class of the plan

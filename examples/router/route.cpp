@@ -18,7 +18,8 @@ constexpr u64 page_tokens = 64;
 constexpr u64 prompt_tokens = 40'000;
 
 /// What a model needs, group by group: here pages of attention, and a state at exactly the boundary.
-constexpr ModelRules rules = rules_of(models::qwen3_next_80b_a3b, {.page = page_tokens, .snapshot = page_tokens}).value();
+constexpr ModelRules rules =
+    rules_of(models::qwen3_next_80b_a3b, {.page = page_tokens, .snapshot = page_tokens}).value();
 
 /// Presence: row p of group g has one bit for each worker that holds page p (or the state after it).
 class Presence {
@@ -112,7 +113,8 @@ int main() {
     for (const ModelRule& rule : mine::rules) {
         bytes.push_back(rule.bytes);
     }
-    const BestWorker best = best_worker(groups.data(), count, mine::workers, ask, bytes.data(), boundary.data());
+    const BestWorker best =
+        best_worker(groups.data(), count, mine::workers, ask, bytes.data(), boundary.data());
 
     bool agree = true;
     for (u64 worker = 0; worker < mine::workers; ++worker) {
@@ -123,6 +125,7 @@ int main() {
                     static_cast<unsigned long long>(mine::prompt_tokens), mine::words(own),
                     worker == best.worker ? "  <- chosen" : "");
     }
-    std::printf("moving %llu bytes there would let it skip all\n", static_cast<unsigned long long>(best.bytes));
+    std::printf("moving %llu bytes there would let it skip all\n",
+                static_cast<unsigned long long>(best.bytes));
     return agree && best.worker == 2 && best.tokens == 400 * mine::page_tokens ? 0 : 1;
 }

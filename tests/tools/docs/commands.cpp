@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Commands of ```console and ```sh blocks, and of comments <!-- $ kvcap ... --> above generated tables, with
-// their output. `...` alone on a line stands for any number of lines, `# exit N` behind a command for its exit
-// code, `?` below a command for output that --update is to fill in. A block whose fence names a file is that
-// file. Commands without kvcap are only looked at: the files of this repository that they name exist.
+// their output. `...` alone on a line stands for any number of lines, `# exit N` behind a command for its
+// exit code, `?` below a command for output that --update is to fill in. A block whose fence names a file is
+// that file. Commands without kvcap are only looked at: the files of this repository that they name exist.
 #include "page.hpp"
 
+#include <unistd.h>
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <regex>
-#include <unistd.h>
 
 namespace docs {
 
@@ -29,7 +29,8 @@ struct Command {
 class Desk {
 public:
     Desk(const fs::path& source, const fs::path& program)
-        : own_{fs::temp_directory_path() / ("kvcap-docs-" + std::to_string(::getpid()))}, path_{own_ / "my-model"} {
+        : own_{fs::temp_directory_path() / ("kvcap-docs-" + std::to_string(::getpid()))},
+          path_{own_ / "my-model"} {
         fs::remove_all(own_);
         fs::create_directories(path_ / ".bin");
         fs::create_symlink(program, path_ / ".bin" / "kvcap");
@@ -267,7 +268,8 @@ void check_commands(Page& page, const fs::path& program, bool update, Findings& 
             for (const Command& command : commands_of_block(page, block)) {
                 runner(command);
             }
-        } else if (block.about.find('.') != std::string::npos && block.about.find_first_of("/ ") == block.about.npos) {
+        } else if (block.about.find('.') != std::string::npos &&
+                   block.about.find_first_of("/ ") == block.about.npos) {
             desk.write(block.about, page.text_of(block));
         }
     }

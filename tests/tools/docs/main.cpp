@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
         std::printf("%d blocks are not run; at most %d may be\n", findings.excused, most_excused);
         ++findings.failures;
     }
-    std::printf("%zu pages: %d commands run, %d snippets compared, %d blocks not run, %d failures\n", pages.size(),
-                findings.commands, findings.snippets, findings.excused, findings.failures);
+    std::printf("%zu pages: %d commands run, %d snippets compared, %d blocks not run, %d failures\n",
+                pages.size(), findings.commands, findings.snippets, findings.excused, findings.failures);
     return findings.failures == 0 && findings.commands > 0 ? 0 : 1;
 }

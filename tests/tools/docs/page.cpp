@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "page.hpp"
 
+#include <sys/wait.h>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
-#include <sys/wait.h>
 
 namespace docs {
 

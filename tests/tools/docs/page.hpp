@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A page of the documents as lines and fenced blocks. The first word behind the fence is the language, the
-// rest says what the block is: ```cpp examples/quick/size.cpp, ```json scenario.json, ```console not run: why.
+// rest says what the block is: ```cpp examples/quick/size.cpp, ```json scenario.json, ```console not run:
+// why.
 #pragma once
 
 #include <cstddef>

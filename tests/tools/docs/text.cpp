@@ -46,7 +46,8 @@ std::vector<std::pair<std::size_t, std::string>> matches(const Page& page, const
     std::vector<std::pair<std::size_t, std::string>> found;
     for (std::size_t i = 0; i < page.lines.size(); ++i) {
         const std::string& line = page.lines[i];
-        for (std::sregex_iterator at{line.begin(), line.end(), pattern}, end; at != end && !page.fenced(i); ++at) {
+        for (std::sregex_iterator at{line.begin(), line.end(), pattern}, end; at != end && !page.fenced(i);
+             ++at) {
             found.emplace_back(i, (*at)[1]);
         }
     }
@@ -80,9 +81,10 @@ void check_same(const char* what, const std::multiset<std::string>& original,
     std::set_symmetric_difference(original.begin(), original.end(), translated.begin(), translated.end(),
                                   std::back_inserter(odd));
     for (const std::string& item : odd) {
-        findings.fail(page, 0, std::string{what} + " " + item + " stands in the " +
-                                   (original.count(item) > translated.count(item) ? "original" : "translation") +
-                                   " only, or more often there");
+        findings.fail(page, 0,
+                      std::string{what} + " " + item + " stands in the " +
+                          (original.count(item) > translated.count(item) ? "original" : "translation") +
+                          " only, or more often there");
     }
 }
 
@@ -95,7 +97,8 @@ std::string joined(const std::vector<std::string>& lines) {
 }
 
 /// The first flag of `usage` that the help of its verb does not know; empty when there is none.
-std::string unknown_word(const std::string& usage, const fs::path& program, std::map<std::string, std::string>& helps) {
+std::string unknown_word(const std::string& usage, const fs::path& program,
+                         std::map<std::string, std::string>& helps) {
     static const std::regex flag{R"((?:^| )(--[a-z][a-z-]*))"};
     std::smatch verb;
     static const std::regex start{"^kvcap ([a-z]+)"};
