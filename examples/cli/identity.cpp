@@ -282,11 +282,12 @@ void run_missing(const IdentityOptions& options, Session& session) {
 void run_diff(const IdentityOptions& options, Session& session) {
     const OwnedIdentity a = read_file(options.what[1]);
     const OwnedIdentity b = read_file(options.what[2]);
+    const bool chunks = a.has_chunk || b.has_chunk;
+    const ChunkIdentity& of_a = chunks ? a.chunk : b.chunk;
+    const ChunkIdentity& of_b = b.chunk;
     Fields differing = diff(a.format, b.format);
-    if (a.has_chunk || b.has_chunk) {
-        for (const Field field : diff(a.chunk, b.chunk)) {
-            differing.items[differing.count++] = field;
-        }
+    for (const Field field : diff(of_a, of_b)) {
+        differing.items[differing.count++] = field;
     }
     session.exit = differing.empty() ? Exit::ok : Exit::does_not_fit;
     if (options.output.json) {
@@ -300,7 +301,7 @@ void run_diff(const IdentityOptions& options, Session& session) {
         }
         json.end().array("collide_under", report::Layout::flat);
         for (u32 s = 0; s < system_count; ++s) {
-            if (collides(static_cast<System>(s), differing)) {
+            if (collide(static_cast<System>(s), a.format, of_a, b.format, of_b)) {
                 json.item(name_of(static_cast<System>(s)));
             }
         }
@@ -319,7 +320,7 @@ void run_diff(const IdentityOptions& options, Session& session) {
     }
     std::string blind;
     for (u32 s = 0; s < system_count; ++s) {
-        blind += collides(static_cast<System>(s), differing)
+        blind += collide(static_cast<System>(s), a.format, of_a, b.format, of_b)
                      ? (blind.empty() ? "" : ", ") + std::string{name_of(static_cast<System>(s))}
                      : "";
     }

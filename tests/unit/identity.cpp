@@ -500,6 +500,28 @@ TEST_CASE("public collisions are found") {
             finds(system, other_format([](auto& id) { id.weights_revision = "step-2000"; }), Field::weights_revision);
         }
     }
+    SECTION("what a key has is not always what tells two values apart: bf16 and fp8, fp8 and fp8, TP 2 and PP 2") {
+        FormatIdentity a = format;
+        FormatIdentity b = format;
+        a.kv_dtype = "bf16";
+        CHECK_FALSE(collide(System::lmcache_key, a, plain, b, plain));
+        CHECK(collide(System::lmcache_object_key, a, plain, b, plain));
+        CHECK(collide(System::ucm, a, plain, b, plain));
+        a.kv_dtype = "fp8_e5m2";
+        CHECK(collide(System::lmcache_key, a, plain, b, plain));
+        CHECK_FALSE(collide(System::lmcache_key, b, plain, b, plain));
+        a = b;
+        a.tp = 2u, a.tp_rank = 1u, b.tp = 1u, b.tp_rank = 0u, b.pp = 2u, b.pp_rank = 1u;
+        CHECK(collide(System::lmcache_key, a, plain, b, plain));
+        CHECK(lmcache_key(a, "h").text == lmcache_key(b, "h").text);
+        CHECK_FALSE(collide(System::mooncake_connector, a, plain, b, plain));
+        b.pp = 3u;
+        CHECK_FALSE(collide(System::lmcache_key, a, plain, b, plain));
+        ChunkIdentity salted = plain;
+        salted.salt = "tenant";
+        CHECK(collide(System::lmcache_key, format, plain, format, salted));
+        CHECK_FALSE(collide(System::lmcache_object_key, format, plain, format, salted));
+    }
     SECTION("vllm#51250: a draft model's group") {
         finds(System::vllm_block_hash, other_format([](auto& id) { id.cache_role = "draft"; }), Field::cache_role);
     }

@@ -205,20 +205,6 @@ inline u64 llmd_block_hash(u64 parent, const ChunkIdentity& chunk) {
     return keys::fnv64a(cbor.str());
 }
 
-/// vLLM's workers: stages, then prefill-context ranks, then tensor ranks. What is not stated counts as not divided.
-struct Worker {
-    u64 world = 1;
-    u64 rank = 0;
-};
-
-constexpr Worker worker_of(const FormatIdentity& id) noexcept {
-    const u64 tp = larger(id.tp.value, 1);
-    const u64 pcp = larger(id.pcp.value, 1);
-    return {saturating_product(saturating_product(tp, pcp), larger(id.pp.value, 1)),
-            saturating_sum(saturating_product(saturating_product(id.pp_rank.value, pcp), tp),
-                           saturating_sum(saturating_product(id.pcp_rank.value, tp), id.tp_rank.value))};
-}
-
 /// A key, or the fact that keeps it from being one.
 struct KeyText {
     std::string text;
@@ -229,19 +215,6 @@ struct KeyText {
 constexpr Refusal refuse_any_of(std::string_view forbidden, Field field, const StatedText& fact) noexcept {
     const bool found = fact.has_value() && fact.value.find_first_of(forbidden) != std::string_view::npos;
     return {field, found ? WhyRefused::separator : WhyRefused::fine};
-}
-
-/// What LMCache calls an element type; it sees every fp8 cache as bytes. Names it does not know stay as they are.
-constexpr std::string_view lmcache_dtype(std::string_view given) noexcept {
-    constexpr std::string_view names[][2] = {{"bf16", "bfloat16"}, {"f16", "half"}, {"fp16", "half"},
-                                             {"float16", "half"}, {"f32", "float"}, {"fp32", "float"},
-                                             {"float32", "float"}};
-    for (const auto& [ours, theirs] : names) {
-        if (given == ours) {
-            return theirs;
-        }
-    }
-    return given.substr(0, 3) == "fp8" ? "uint8" : given;
 }
 
 /// LMCache in process: model@world@worker@hash@dtype. Its dtype for every fp8 cache is uint8. chunk_hash: of what

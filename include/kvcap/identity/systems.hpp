@@ -169,4 +169,58 @@ constexpr bool collides(System system, const Fields& differing) noexcept {
     return !differing.empty() && unseen(system, differing) == differing;
 }
 
+/// vLLM's workers: stages, then prefill-context ranks, then tensor ranks. What is not stated counts as not divided.
+struct Worker {
+    u64 world = 1;
+    u64 rank = 0;
+    friend constexpr bool operator==(const Worker&, const Worker&) = default;
+};
+
+constexpr Worker worker_of(const FormatIdentity& id) noexcept {
+    const u64 tp = larger(id.tp.value, 1);
+    const u64 pcp = larger(id.pcp.value, 1);
+    return {saturating_product(saturating_product(tp, pcp), larger(id.pp.value, 1)),
+            saturating_sum(saturating_product(saturating_product(id.pp_rank.value, pcp), tp),
+                           saturating_sum(saturating_product(id.pcp_rank.value, tp), id.tp_rank.value))};
+}
+
+/// What LMCache calls an element type; it sees every fp8 cache as bytes. Names it does not know stay as they are.
+constexpr std::string_view lmcache_dtype(std::string_view given) noexcept {
+    constexpr std::string_view names[][2] = {{"bf16", "bfloat16"}, {"f16", "half"}, {"fp16", "half"},
+                                             {"float16", "half"}, {"f32", "float"}, {"fp32", "float"},
+                                             {"float32", "float"}};
+    for (const auto& [ours, theirs] : names) {
+        if (given == ours) {
+            return theirs;
+        }
+    }
+    return given.substr(0, 3) == "fp8" ? "uint8" : given;
+}
+
+/// Whether the key of `system` differs between these two when only `field` is looked at. LMCache's keys have the
+/// number of workers and the worker, so TP 2 and PP 2 are one to them, and an element type that is bytes for every fp8.
+constexpr bool tells_apart(System system, Field field, const FormatIdentity& a, const FormatIdentity& b) noexcept {
+    const bool lmcache = system == System::lmcache_key || system == System::lmcache_object_key;
+    if (system == System::lmcache_key && field == Field::kv_dtype) {
+        return lmcache_dtype(a.kv_dtype.value) != lmcache_dtype(b.kv_dtype.value);
+    }
+    if (lmcache && field >= Field::tp && field <= Field::pcp_rank) {
+        return !(worker_of(a) == worker_of(b));
+    }
+    return presence(system, field) == Presence::in_key;
+}
+
+/// Whether two caches that differ get one key, their values looked at.
+constexpr bool collide(System system, const FormatIdentity& a, const ChunkIdentity& of_a, const FormatIdentity& b,
+                       const ChunkIdentity& of_b) noexcept {
+    const Fields formats = diff(a, b);
+    const Fields contents = diff(of_a, of_b);
+    for (const Field field : formats) {
+        if (tells_apart(system, field, a, b)) {
+            return false;
+        }
+    }
+    return !(formats.empty() && contents.empty()) && unseen(system, contents) == contents;
+}
+
 }  // namespace kvcap::inline v1
