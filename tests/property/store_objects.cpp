@@ -41,6 +41,7 @@ TEST_CASE("shards, layouts and tails of random models") {
         const u32 tp = random.chance(50) ? 2 : 4;
         const u32 pp = random.in32(1, static_cast<u32>(smaller(model.layers, 3)));
         const Sharding sharding{.tp = tp, .pp = pp};
+        const Sharding dealt_too{.tp = tp, .pp = pp, .cp = 2, .interleave = random.in32(1, 2)};
         u32 forms = 0;
         for (const ObjectGroup& group : object_groups(model)) {
             forms += group.forms.size();
@@ -51,6 +52,14 @@ TEST_CASE("shards, layouts and tails of random models") {
             REQUIRE(once.stored <= each.stored);
             REQUIRE(each.stored == each.loaded);
             REQUIRE(once.stored * (tp / once.shards) == each.stored);
+            if (const Result<GroupBytes> contexts = group_bytes(model, group, 64, dealt_too); contexts) {
+                const u64 whole_on = group.kind == ObjectKind::page ? 1 : 2;
+                REQUIRE(contexts->stored == once.stored);
+                REQUIRE(contexts->loaded == once.loaded * whole_on);
+                REQUIRE(group_bytes(model, group, 64, dealt_too, Copies::each_rank)->stored == each.stored * whole_on);
+            } else {  // 64 tokens in entries of more than 16
+                REQUIRE(contexts.error().code == Errc::not_divisible);
+            }
             const ObjectRule padded{.layout = ObjectLayout::per_layer, .alignment = 512, .replicas = 1};
             const ObjectRule planes{.layout = ObjectLayout::per_plane, .alignment = 512, .replicas = 1};
             const ObjectBytes whole = object_bytes(model, group, 64, sharding).value();

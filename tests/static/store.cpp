@@ -42,6 +42,18 @@ static_assert(shards_of(kimi, object_groups(kimi)[0], {.tp = 2}).value() == 2);
 static_assert(shards_of(kimi, object_groups(kimi)[1], {.tp = 2}).value() == 1);
 static_assert(object_bytes(kimi, object_groups(kimi)[0], 256).value() ==
               object_bytes(kimi, object_groups(kimi)[0], 512).value());
+// Context ranks: pages are dealt, a state is whole on each of them.
+constexpr Sharding contexts{.tp = 2, .cp = 4, .interleave = 16};
+static_assert(group_bytes(kimi, object_groups(kimi)[1], 256, contexts).value().stored ==
+              group_bytes(kimi, object_groups(kimi)[1], 256, {.tp = 2}).value().stored);
+static_assert(group_bytes(kimi, object_groups(kimi)[1], 256, contexts).value().objects == 4);
+static_assert(group_bytes(kimi, object_groups(kimi)[0], 256, contexts).value().stored ==
+              group_bytes(kimi, object_groups(kimi)[0], 256, {.tp = 2}).value().stored);
+static_assert(group_bytes(kimi, object_groups(kimi)[0], 256, contexts, Copies::each_rank).value().stored ==
+              4 * group_bytes(kimi, object_groups(kimi)[0], 256, {.tp = 2}, Copies::each_rank).value().stored);
+static_assert(group_bytes(kimi, object_groups(kimi)[1], 96, contexts).error() ==
+              Error{.code = Errc::not_divisible, .got = 96, .want = 64});
+static_assert(group_bytes(v3, only_group(v3), 256, {.cp = 0}).error().code == Errc::zero_parallelism);
 // Eight heads over sixteen ranks: two ranks a head.
 static_assert(shards_of(llama8, only_group(llama8), {.tp = 16}).value() == 8);
 static_assert(group_bytes(llama8, only_group(llama8), 256, {.tp = 16}, Copies::each_rank).value().stored == 64_MiB);

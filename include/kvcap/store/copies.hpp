@@ -46,10 +46,35 @@ constexpr u32 shard_of_rank(u32 shards, u32 tp, u32 rank) noexcept {
     return static_cast<u32>(u64{rank} * shards / tp);
 }
 
+/// Tokens of a chunk that one context-parallel rank stores: its part of pages, all of what is whole on each rank.
+/// Errors: not_divisible, when the portions dealt in a chunk are not equal, so that its ranks' objects would be of
+/// changing sizes.
+constexpr Result<u64> tokens_on_context_rank(const ModelSpec& model, const ObjectGroup& group, u64 tokens,
+                                             const Sharding& sharding) noexcept {
+    if (sharding.cp == 0 || sharding.interleave == 0) {
+        return Errc::zero_parallelism;
+    }
+    if (sharding.cp == 1 || group.kind != ObjectKind::page) {
+        return tokens;
+    }
+    const u64 round = u64{sharding.cp} * sharding.interleave;
+    for (const u16 at : group.forms) {
+        const Result<u64> slots = slots_in_object(model.forms[at], tokens);
+        if (!slots) {
+            return slots.error();
+        }
+        if (*slots % round != 0) {
+            return Error{.code = Errc::not_divisible, .got = *slots, .want = round};
+        }
+    }
+    return tokens / sharding.cp;
+}
+
 /// once: the ranks of a shard store one object. each_rank: every rank stores its own.
 enum class Copies : u8 { once, each_rank };
 
-/// For one chunk of one group over all ranks of all stages. unique: every byte once. stored: as kept, with the store's
+/// For one chunk of one group over all ranks of all stages; pages are dealt to context-parallel ranks, all else is whole
+/// on each of them. unique: every byte once. stored: as kept, with the store's
 /// alignment and replicas. loaded: what all ranks receive together when the chunk is used. read: what leaves the store
 /// when one rank of a shard reads and passes it on.
 struct GroupBytes {
@@ -67,20 +92,23 @@ constexpr Result<GroupBytes> group_bytes(const ModelSpec& model, const ObjectGro
                                          const ObjectRule& rule = {}) noexcept {
     const Result<u32> shards = shards_of(model, group, sharding);
     const Result<ObjectBytes> whole = object_bytes(model, group, tokens);
-    if (!shards || !whole) {
-        return shards ? whole.error() : shards.error();
+    const Result<u64> part = tokens_on_context_rank(model, group, tokens, sharding);
+    if (!shards || !whole || !part) {
+        return !shards ? shards.error() : !whole ? whole.error() : part.error();
     }
+    const u64 contexts = sharding.cp;
+    const u64 parts = group.kind == ObjectKind::page ? contexts : 1;
+    const u64 kept = copies == Copies::once ? *shards * parts : sharding.tp * contexts;
     GroupBytes sum{.shards = *shards, .unique = whole->content};
     for (u32 stage = 0; stage < sharding.pp; ++stage) {
-        const Result<ObjectBytes> own = object_bytes(model, group, tokens, sharding, stage, rule);
+        const Result<ObjectBytes> own = object_bytes(model, group, *part, sharding, stage, rule);
         if (!own) {
             return own.error();
         }
-        const u64 kept = copies == Copies::once ? *shards : sharding.tp;
         sum.stored += own->stored * kept;
         sum.objects += own->objects * kept;
-        sum.loaded += own->content * sharding.tp;
-        sum.read += own->content * *shards;
+        sum.loaded += own->content * (sharding.tp * contexts);
+        sum.read += own->content * (*shards * parts);
     }
     return sum;
 }
