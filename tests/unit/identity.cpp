@@ -266,7 +266,15 @@ TEST_CASE("content identity: every part counts, and none runs into its neighbour
     const std::vector<u32> wide = {1, 2, 3, 4 + (1u << 16)};
     std::set<std::string> seen;
     const auto add = [&](const ChunkIdentity& chunk, std::string_view digest = "format") {
-        CHECK(seen.insert(encoded(chunk, digest)).second);
+        const std::string bytes = encoded(chunk, digest);
+        CHECK(seen.insert(bytes).second);
+        u32 room[8];
+        MediaRun runs[4];
+        const DecodedChunk back = decode_chunk(bytes, room, runs);
+        REQUIRE(back);
+        CHECK(diff(back.chunk, chunk).empty());
+        CHECK(back.format_digest == digest);
+        CHECK(encoded(back.chunk, back.format_digest) == bytes);
     };
     const ChunkIdentity base = chunk_sample(tokens);
     add(base);
@@ -328,6 +336,35 @@ TEST_CASE("content identity: every part counts, and none runs into its neighbour
         CHECK(diff(chunk, base) == Fields{1, {Field::media}});
         add(chunk);
     }
+}
+
+TEST_CASE("a chunk's bytes that the encoder would not write are refused") {
+    const std::vector<u32> tokens = {1, 2, 3, 4};
+    const MediaRun runs[] = {{"cat", 1, 2, 3}};
+    ChunkIdentity chunk = chunk_sample(tokens);
+    chunk.parent = "pp", chunk.adapter = "sql", chunk.adapter_version = "7", chunk.media = runs;
+    const std::string good = encoded(chunk);
+    u32 room[8];
+    MediaRun media[4];
+    for (std::size_t length = 0; length < good.size(); ++length) {
+        CHECK_FALSE(decode_chunk(std::string_view{good}.substr(0, length), room, media));
+    }
+    CHECK(decode_chunk(good + 'x', room, media).refusal == Refusal{Field::count, WhyRefused::trailing});
+    CHECK(decode_chunk(good, std::span<u32>{room, 3}, media).refusal == Refusal{Field::tokens, WhyRefused::malformed});
+    CHECK(decode_chunk(good, room, {}).refusal == Refusal{Field::media, WhyRefused::malformed});
+    CHECK_FALSE(decode_chunk(encoded(sample()), room, media));
+    std::size_t accepted = 0;
+    for (std::size_t i = 0; i < good.size(); ++i) {
+        for (const int bit : {0, 1, 7}) {
+            std::string flipped = good;
+            flipped[i] = static_cast<char>(flipped[i] ^ (1 << bit));
+            if (const DecodedChunk got = decode_chunk(flipped, room, media)) {
+                ++accepted;
+                CHECK(encoded(got.chunk, got.format_digest) == flipped);
+            }
+        }
+    }
+    CHECK(accepted > 0);
 }
 
 TEST_CASE("partial content identities are refused") {

@@ -104,6 +104,27 @@ constexpr void read(Reader& from, ModelSpec& model) noexcept {
     }
 }
 
+template <class T>
+constexpr void read_fact(Reader& from, Field field, Stated<T>& fact) noexcept {
+    from.expect(static_cast<u8>(field), WhyRefused::malformed);
+    const u8 said = from.byte();
+    if (said > 1) {
+        from.fail(WhyRefused::malformed);
+    }
+    fact.said = said == 1 ? Said::value : Said::none;
+    if (said == 1 && from.why == WhyRefused::fine) {
+        read(from, fact.value);
+    }
+}
+
+constexpr void read_head(Reader& from, char kind) noexcept {
+    for (const char c : std::string_view{"kvcap"}) {
+        from.expect(static_cast<u8>(c), WhyRefused::malformed);
+    }
+    from.expect(static_cast<u8>(kind), WhyRefused::malformed);
+    from.expect(encoding_version, WhyRefused::unknown_version);
+}
+
 }  // namespace encoding
 
 constexpr DecodedIdentity decode(std::string_view bytes) noexcept {
@@ -114,25 +135,13 @@ constexpr DecodedIdentity decode(std::string_view bytes) noexcept {
             decoded.refusal = {field, from.why};
         }
     };
-    for (const char c : std::string_view{"kvcapF"}) {
-        from.expect(static_cast<u8>(c), WhyRefused::malformed);
-    }
-    from.expect(encoding_version, WhyRefused::unknown_version);
+    encoding::read_head(from, 'F');
     stop(Field::count);
     each_format_field([&](Field field, auto member) noexcept {
         if (decoded.refusal) {
             return;
         }
-        from.expect(static_cast<u8>(field), WhyRefused::malformed);
-        auto& fact = decoded.identity.*member;
-        const u8 said = from.byte();
-        if (said > 1) {
-            from.fail(WhyRefused::malformed);
-        }
-        fact.said = said == 1 ? Said::value : Said::none;
-        if (said == 1 && from.why == WhyRefused::fine) {
-            read(from, fact.value);
-        }
+        encoding::read_fact(from, field, decoded.identity.*member);
         stop(field);
     });
     if (!decoded.refusal && from.at != bytes.size()) {
@@ -142,6 +151,59 @@ constexpr DecodedIdentity decode(std::string_view bytes) noexcept {
         decoded.refusal = refusal_of(decoded.identity);
     }
     decoded.at = from.at;
+    return decoded;
+}
+
+/// chunk: its texts lie in the decoded bytes, its lists in the caller's.
+struct DecodedChunk {
+    ChunkIdentity chunk{};
+    std::string_view format_digest{};
+    Refusal refusal{};
+    u64 at = 0;
+    constexpr explicit operator bool() const noexcept { return !refusal; }
+};
+
+/// tokens, media: where the lists go; room for bytes.size() / 8 items is always enough, fewer may be refused.
+constexpr DecodedChunk decode_chunk(std::string_view bytes, std::span<u32> tokens,
+                                    std::span<MediaRun> media) noexcept {
+    DecodedChunk decoded{};
+    ChunkIdentity& chunk = decoded.chunk;
+    encoding::Reader from{.bytes = bytes};
+    Field last = Field::count;
+    const auto step = [&](Field field, auto&& reads) noexcept {
+        if (from.why == WhyRefused::fine) {
+            last = field;
+            reads();
+        }
+    };
+    const auto text = [&](Field field, StatedText& fact) noexcept {
+        step(field, [&]() noexcept { encoding::read_fact(from, field, fact); });
+    };
+    encoding::read_head(from, 'C');
+    step(Field::count, [&]() noexcept { decoded.format_digest = from.text(); });
+    text(Field::parent, chunk.parent);
+    step(Field::tokens, [&]() noexcept {
+        const u64 count = from.number_to(tokens.size());
+        for (u64 i = 0; i < count && from.why == WhyRefused::fine; ++i) {
+            tokens[i] = static_cast<u32>(from.number_to(0xffff'ffff));
+        }
+        chunk.tokens = tokens.first(count);
+    });
+    text(Field::adapter, chunk.adapter), text(Field::adapter_version, chunk.adapter_version);
+    text(Field::salt, chunk.salt), text(Field::user_key, chunk.user_key);
+    step(Field::media, [&]() noexcept {
+        const u64 count = from.number_to(media.size());
+        for (u64 i = 0; i < count && from.why == WhyRefused::fine; ++i) {
+            media[i].hash = from.text();
+            media[i].at = from.number(), media[i].length = from.number(), media[i].skipped = from.number();
+        }
+        chunk.media = media.first(count);
+    });
+    text(Field::embeddings, chunk.embeddings);
+    decoded.at = from.at;
+    decoded.refusal = from.why != WhyRefused::fine ? Refusal{last, from.why}
+                      : from.at != bytes.size()    ? Refusal{Field::count, WhyRefused::trailing}
+                                                   : refusal_of(chunk);
     return decoded;
 }
 
