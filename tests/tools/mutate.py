@@ -35,8 +35,7 @@ SETS = {
     "reuse": {
         "headers": ["reuse/*.hpp"],
         "static": ["reuse", "mutation_reuse", "depth_reuse"],
-        "programs": [["reuse", "random_model"], ["reuse_snapshots", "random_model"], ["reuse_fleet", "random_model"],
-                     ["reuse_probe", "random_model"], ["reuse_repair", "random_model"]],
+        "programs": [["reuse"], ["reuse_snapshots"], ["reuse_fleet"], ["reuse_probe"], ["reuse_repair"]],
     },
 }
 
@@ -97,12 +96,12 @@ class Killer:
         self.work = pathlib.Path(work)
         self.include = self.work / "include"
         shutil.copytree(ROOT / "include", self.include)
-        self.env = dict(os.environ, KVCAP_CASES="150")
 
-    def run(self, command, seconds):
+    def run(self, command, seconds, cases=None):
+        env = dict(os.environ, KVCAP_CASES=cases) if cases else os.environ
         try:
             done = subprocess.run(["prlimit", f"--cpu={seconds}", "--as=4294967296"] + [str(c) for c in command],
-                                  capture_output=True, text=True, env=self.env, timeout=seconds * 40)
+                                  capture_output=True, text=True, env=env, timeout=seconds * 40)
             return done.returncode, done.stdout + done.stderr
         except subprocess.TimeoutExpired:
             return -1, "timeout"
@@ -134,15 +133,25 @@ class Killer:
             if code != 0:
                 inside = re.search(r"include/kvcap/\S+ error:", words) is not None
                 return ("stillborn", "") if inside and not self.alone(mutant.header) else ("killed", f"static/{name}")
-        for names in self.chosen["programs"]:
+        built = []
+        for names in self.nearest_first(mutant):
             objects = [self.object(name) for name in names]
             if None in objects:
                 return "killed", f"property/{names[0]} does not compile"
-            program = self.work / "program"
-            self.run([self.compiler, *objects, self.main(), "-o", program], 60)
-            if self.run([program], 20)[0] != 0:
+            built.append((names[0], self.work / f"program-{names[0]}"))
+            self.run([self.compiler, *objects, self.main(), "-o", built[-1][1]], 60)
+            if self.run([built[-1][1]], 20, "150")[0] != 0:
                 return "killed", f"property/{names[0]}"
+        for name, program in built:  # as many cases as the tests take by default
+            if self.run([program], 60)[0] != 0:
+                return "killed", f"property/{name}"
         return "survived", ""
+
+    def nearest_first(self, mutant):
+        """The programs, that which has the header's word in its name before the others."""
+        words = {"staircase": "repair", "snapshot_tree": "snapshots", "fleet_lane": "fleet"}
+        stem = pathlib.Path(mutant.header).stem
+        return sorted(self.chosen["programs"], key=lambda names: words.get(stem, stem) not in names[0])
 
     def object(self, name):
         out = self.work / f"{name}.o"
