@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The program behind the page: one call with the arguments of a command line, one answer with what it would print.
+#include "memory.hpp"
 #include "program.hpp"
 
 #include <emscripten/emscripten.h>
 #include <nlohmann/json.hpp>
+
+namespace kvcap::cli {
+
+/// In place of overhead_log.cpp: the page has no log to read.
+MeasuredOverhead overhead_from(const std::string& path) {
+    stop(Exit::usage, "--overhead-from: " + path + " is read by the command-line program only; give --non-kv-bytes");
+}
+
+}  // namespace kvcap::cli
 
 namespace {
 

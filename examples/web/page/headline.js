@@ -58,9 +58,11 @@ export function showNumbers(size, fit, engine) {
   hide("reserved", !reserved);
 }
 
-export function showModelError(text) {
+/// quiet: nothing is wrong yet, there is only no model.
+export function showModelError(text, quiet = false) {
   const place = byId("error");
   place.hidden = text === "";
+  place.classList.toggle("quiet", quiet);
   setText(place, text);
   byId("results").classList.toggle("stale", text !== "");
 }

@@ -38,7 +38,7 @@ function askAll() {
 }
 
 function showNow() {
-  if (modelOf(state) === "") return showModelError(t("empty"));
+  if (modelOf(state) === "") return showModelError(t("empty"), true);
   const found = askAll();
   showModelError(found.error || "");
   if (found.error) return;
@@ -166,6 +166,10 @@ function buildInput() {
     waiting = setTimeout(showAddress, 150);
   });
   buildTake(link);
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the fragment is the state
+    byId("numbers").focus();
+  });
 }
 
 function load(given) {
