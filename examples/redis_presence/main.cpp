@@ -103,7 +103,10 @@ void set(Options& options, const std::string& flag, const std::string& value) {
     if (flag == "--host") {
         options.host = value;
     } else if (flag == "--port") {
-        options.port = static_cast<int>(number_of(value, flag) & 0xffff);
+        options.port = static_cast<int>(number_of(value, flag));
+        if (options.port == 0 || options.port > 65'535) {
+            refuse(flag + ": " + value + " is no port");
+        }
     } else if (flag == "--tp") {
         options.deployment.sharding.tp = static_cast<u32>(number_of(value, flag));
     } else if (flag == "--chunk") {
