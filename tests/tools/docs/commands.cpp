@@ -173,6 +173,10 @@ public:
         if (!asks_kvcap(command.text)) {
             return check_paths(page_, command, findings_);
         }
+        static const std::regex into{R"(> *(docs|examples|tests|configs|include)/)"};
+        if (std::regex_search(command.text, into)) {
+            return findings_.fail(page_, command.at, "a command must not write into the repository");
+        }
         ++findings_.commands;
         Ran ran = desk_.shell(command.text);
         if (ran.code != exit_code_wanted(command.text)) {
