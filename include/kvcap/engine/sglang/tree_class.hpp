@@ -40,6 +40,13 @@ struct TreeAmounts {
     u64 states = 0;
 };
 
+/// Units of a stored path that one node holds: all of them with window data or none; a state at its end.
+struct PathPart {
+    u64 units = 0;
+    bool window = false;
+    bool state = false;
+};
+
 /// released: tokens in front without window data. prior: tokens that the request had from the tree already.
 struct Stored {
     std::vector<u64> tokens{};
@@ -66,6 +73,9 @@ public:
     TreeAmounts evict(const TreeAmounts& wanted);
     Lock lock(TreeNode* node);
     void unlock(const Lock& lock);
+    /// What is stored along these tokens, without touching it: whole pages, as far as they match.
+    std::vector<PathPart> path(const std::vector<u64>& tokens,
+                               const std::optional<std::string>& extra_key = {}) const;
     /// Amounts not under a lock, and under one.
     TreeAmounts evictable() const { return sum(root_, false); }
     TreeAmounts locked() const { return sum(root_, true); }

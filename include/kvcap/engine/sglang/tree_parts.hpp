@@ -85,6 +85,32 @@ inline TreeNode& RadixTree::add_leaf(TreeNode& parent, const Units& units, u64 f
     return *(parent.children[child_key(units, from, space)] = std::move(leaf));
 }
 
+inline std::vector<PathPart> RadixTree::path(const std::vector<u64>& tokens,
+                                             const std::optional<std::string>& extra_key) const {
+    std::vector<PathPart> parts;
+    const Units units = units_of(tokens, rules_.bigram, rules_.page);
+    const auto space = extra_key ? spaces_.find(*extra_key) : spaces_.end();
+    if (extra_key && space == spaces_.end()) {
+        return parts;
+    }
+    const TreeNode* node = &root_;
+    for (u64 matched = 0; matched < units.size();) {
+        const auto child = node->children.find(child_key(units, matched, extra_key ? space->second : 0));
+        if (child == node->children.end()) {
+            break;
+        }
+        node = child->second.get();
+        const u64 common = shared(*node, units, matched);
+        const bool whole = common == node->length();
+        parts.push_back({common, node->window, whole && node->state});
+        matched += common;
+        if (!whole) {
+            break;
+        }
+    }
+    return parts;
+}
+
 /// The deepest valid end on the way, and the branch point behind it.
 inline Match RadixTree::walk(const Units& units, u64 space) {
     const u64 stamp = clock_.tick();

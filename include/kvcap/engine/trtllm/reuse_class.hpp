@@ -26,8 +26,8 @@ struct Prompt {
     std::optional<u64> priority{};  ///< retention; a reused block keeps its own when not given
 };
 
-/// windows: tokens each; empty for one full window. offload_priority: blocks below it are dropped, not moved
-/// to host.
+/// windows: tokens each; empty for one full window. primary_of, secondary_of: blocks of each window, where they
+/// differ. offload_priority: blocks below it are dropped, not moved to host.
 struct ReuseRules {
     u64 tokens_per_block = 32;
     u64 primary_blocks = 0;
@@ -37,6 +37,8 @@ struct ReuseRules {
     bool partial = true;
     bool copy_on_partial = true;
     u64 offload_priority = default_priority;
+    std::vector<u64> primary_of{};
+    std::vector<u64> secondary_of{};
 };
 
 /// The blocks and the search tree of one window.
@@ -51,6 +53,8 @@ public:
     void store(u64 id, const std::vector<BlockKey>& keys);
     void finish(u64 id);
     std::vector<u64> block_ids(u64 id) const;
+    /// Tokens from the start that stored blocks have in common with these keys, parts of blocks included.
+    u64 stored(const std::vector<BlockKey>& keys) const;
     u64 detached(u64 id) const { return sequences_.at(id).detached; }
     /// Moves a request's blocks to the host tier and back, one after the other.
     void offload_and_onboard(u64 id);
@@ -101,6 +105,8 @@ public:
     /// Stores all but the last token (of the first `tokens`, where given) and gives the blocks back.
     void finish(u64 id, u64 tokens = off_scale);
     WindowReuse& window(std::size_t at) { return *windows_.at(at); }
+    /// For each window: tokens of the prompt that lie in stored blocks. Nothing is touched.
+    std::vector<u64> stored(const Prompt& prompt) const;
     /// False once a block that slid out of the request's window was given to another request.
     bool storable(u64 id) const;
     std::vector<u64> not_storable() const;

@@ -13,8 +13,11 @@ inline BlockReuse::BlockReuse(const ReuseRules& rules) : rules_{rules} {
     if (rules.windows.empty()) {
         windows_.push_back(std::make_unique<WindowReuse>(rules, rules.max_seq_len));
     }
-    for (const u64 window : rules.windows) {
-        windows_.push_back(std::make_unique<WindowReuse>(rules, smaller(window, rules.max_seq_len)));
+    ReuseRules own = rules;
+    for (std::size_t i = 0; i < rules.windows.size(); ++i) {
+        own.primary_blocks = i < rules.primary_of.size() ? rules.primary_of[i] : rules.primary_blocks;
+        own.secondary_blocks = i < rules.secondary_of.size() ? rules.secondary_of[i] : rules.secondary_blocks;
+        windows_.push_back(std::make_unique<WindowReuse>(own, smaller(rules.windows[i], rules.max_seq_len)));
     }
 }
 
@@ -36,6 +39,15 @@ inline std::vector<BlockKey> BlockReuse::keys_of(const Prompt& prompt, u64 token
         keys.push_back(key);
     }
     return keys;
+}
+
+inline std::vector<u64> BlockReuse::stored(const Prompt& prompt) const {
+    std::vector<u64> tokens;
+    const std::vector<BlockKey> keys = keys_of(prompt, prompt.tokens.size() - smaller(1, prompt.tokens.size()), true);
+    for (const auto& window : windows_) {
+        tokens.push_back(window->stored(keys));
+    }
+    return tokens;
 }
 
 inline Result<u64> BlockReuse::start(u64 id, const Prompt& prompt) {

@@ -49,6 +49,24 @@ inline WindowReuse::Found WindowReuse::find(const Block& parent, const BlockKey&
     return best;
 }
 
+inline u64 WindowReuse::stored(const std::vector<BlockKey>& keys) const {
+    const Block* parent = &root_;
+    u64 tokens = 0;
+    for (const BlockKey& key : keys) {
+        Found best{};
+        for (Block* child : parent->children) {
+            const u64 common = child->key.common(key);
+            best = common > best.tokens ? Found{child, common, !(child->key == key && child->full)} : best;
+        }
+        tokens += best.tokens;
+        if (best.block == nullptr || best.partial) {
+            break;
+        }
+        parent = best.block;
+    }
+    return tokens;
+}
+
 /// Free blocks that a prompt takes: all but whole ones that others hold already.
 inline u64 WindowReuse::needed(const std::vector<BlockKey>& keys, u64 blocks) const {
     const Block* parent = &root_;

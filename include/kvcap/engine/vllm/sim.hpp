@@ -84,14 +84,29 @@ public:
 
     u64 free_blocks() const { return pool_.free_blocks(); }
 
-private:
-    /// Presence words and partial boundaries of a chain, group by group.
+    /// Presence words and partial boundaries of a chain, group by group. Groups point into the words.
     struct Seen {
         std::vector<LookupGroup> groups;
         std::vector<std::vector<u64>> words;
         std::vector<std::vector<u64>> partial;
     };
 
+    /// What of a prompt can be found now; nothing is touched.
+    Seen seen(const SimRequest& request) {
+        std::vector<u64> chain;
+        extend_chain(keys_, request, request.tokens, options_.hash_block, chain);
+        return seen(chain);
+    }
+
+    /// The question that a prompt of so many tokens asks. Points into `all`.
+    Lookup lookup(const Seen& all, u64 prompt) const {
+        return {.groups = all.groups.data(), .count = static_cast<u32>(all.groups.size()),
+                .most = prompt == 0 ? 0 : prompt - 1, .scheduler_block = options_.scheduler_block,
+                .hash_block = options_.hash_block, .speculative = options_.speculative,
+                .context_parallel = options_.context_parallel};
+    }
+
+private:
     bool found(const std::vector<u64>& chain, u32 group, u64 boundary) const {
         return pool_.find({chain[boundary / options_.hash_block - 1], group}) != SimPool::null_block;
     }
@@ -126,13 +141,6 @@ private:
                                   .partials = static_cast<u32>(all.partial[g].size())});
         }
         return all;
-    }
-
-    Lookup lookup(const Seen& all, u64 prompt) const {
-        return {.groups = all.groups.data(), .count = static_cast<u32>(all.groups.size()),
-                .most = prompt == 0 ? 0 : prompt - 1, .scheduler_block = options_.scheduler_block,
-                .hash_block = options_.hash_block, .speculative = options_.speculative,
-                .context_parallel = options_.context_parallel};
     }
 
     std::vector<std::vector<u32>> find_hits(const std::vector<u64>& chain, u64 prompt,
