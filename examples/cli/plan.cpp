@@ -153,7 +153,7 @@ std::string why_best(const Search& search, const SearchResult& found, Goal goal)
     const char* reason = a.candidate.attention_dp ? "each request is held once, not on every tensor rank"
                          : replicates             ? "its weights are divided over more ranks"
                          : a.candidate.sharding.pp != other->candidate.sharding.pp
-                             ? "the stages hold different layers and weights"
+                             ? "a pipeline holds what its fullest stage holds"
                          : a.candidate.sharding.tp != other->candidate.sharding.tp
                              ? "heads divide over its ranks and leave more room beside the weights"
                              : "its replicas hold fewer copies";
@@ -175,16 +175,30 @@ u32 servers_of(const Search& search, const Candidate& c) {
     return one_line && !c.attention_dp ? 1 : c.dp;
 }
 
+/// Requests at once that a line may ask of a rank: as many as were found, up to what engines run by default; or as
+/// were asked for. llama.cpp reserves cells for each, so there it is what was asked for.
+std::vector<u64> sequences_of(const Search& search, const Ranked& each) {
+    constexpr u64 usual = 256;
+    const Deployment on = with(search, each.candidate);
+    const u64 asked = on.sequences_of_one(setting_of(search, each.candidate));
+    const u64 holders = u64{each.candidate.dp} * (each.candidate.attention_dp ? each.candidate.sharding.tp : 1);
+    const u64 most = std::min(each.outcome.sequences / holders, std::max(asked, usual));
+    return on.face->name == "llamacpp" ? std::vector<u64>{asked} : std::vector<u64>{std::max(most, asked), asked};
+}
+
 /// The best candidate's line, once its engine says that what the line says fits.
 std::string emitted(const Search& search, const SearchResult& found, const PlanOptions& options) {
+    DeploymentOptions beside = options.on;
+    beside.lengths.tokens = beside.lengths.tokens.empty() ? std::to_string(search.asked.tokens.value)
+                                                          : beside.lengths.tokens;
     for (const Ranked& each : found.ranked) {
-        const Launch launch = launch_of(with(search, each.candidate), options.on, setting_of(search, each.candidate),
-                                        servers_of(search, each.candidate));
-        DeploymentOptions beside = options.on;
-        beside.lengths.tokens = options.on.lengths.tokens.empty() ? std::to_string(search.asked.tokens.value)
-                                                                  : options.on.lengths.tokens;
-        if (evaluate(launch, beside).answer.fits()) {
-            return report::launch_line(launch) + "\n";
+        for (const u64 sequences : sequences_of(search, each)) {
+            const Launch launch = launch_of(with(search, each.candidate), options.on,
+                                            setting_of(search, each.candidate), servers_of(search, each.candidate),
+                                            sequences);
+            if (evaluate(launch, beside).answer.fits()) {
+                return report::launch_line(launch) + "\n";
+            }
         }
     }
     return {};

@@ -94,7 +94,8 @@ std::string_view block_flag(std::string_view engine) {
     return engine == "vllm" ? "block-size" : engine == "sglang" ? "page-size" : engine == "trtllm" ? "tokens-per-block" : "";
 }
 
-Launch launch_of(const Deployment& on, const DeploymentOptions& options, const Setting& setting, u32 servers) {
+Launch launch_of(const Deployment& on, const DeploymentOptions& options, const Setting& setting, u32 servers,
+                 u64 sequences) {
     const std::string& name = on.formats[0].model.read.name;
     Launch launch{.engine = std::string{on.face->name},
                   .model = name.empty() ? options.model.model : name,
@@ -105,7 +106,7 @@ Launch launch_of(const Deployment& on, const DeploymentOptions& options, const S
                   .dp = on.dp / servers,
                   .attention_dp = setting.attention_dp,
                   .tokens = on.max_len != 0 ? on.max_len : setting.tokens.value,
-                  .sequences = on.sequences_of_one(setting),
+                  .sequences = sequences,
                   .dtype = dtype_for(on.face->name, on.formats[setting.kv_format].dtype)};
     launch.flags = on.flags;
     const auto also = [&](const char* engine, const char* flag, const char* value) {

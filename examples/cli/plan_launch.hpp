@@ -14,9 +14,10 @@ std::string engine_of_program(const std::string& name);
 /// The engine's own flag for the size of its blocks; empty when it has none.
 std::string_view block_flag(std::string_view engine);
 
-/// The launch of a setting of `on`, started `servers` times. Stops when the engine has no flag for something that was
-/// evaluated.
-Launch launch_of(const Deployment& on, const DeploymentOptions& options, const Setting& setting, u32 servers);
+/// The launch of a setting of `on`, started `servers` times, for `sequences` at once on each rank that holds whole
+/// requests. Stops when the engine has no flag for something that was evaluated.
+Launch launch_of(const Deployment& on, const DeploymentOptions& options, const Setting& setting, u32 servers,
+                 u64 sequences);
 
 /// What a line's engine says of it.
 struct Launched {

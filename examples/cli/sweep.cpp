@@ -155,8 +155,9 @@ std::string json_of(const std::vector<Line>& lines, const std::vector<u64>& poin
 
 std::string svg_of(const std::vector<Line>& lines, const std::vector<u64>& points,
                    const SweepOptions& options) {
-    report::Plot plot{options.per == "model" ? "KV cache of one sequence set, each byte once"
-                                             : "KV cache held on each rank",
+    const std::string of = report::counted(count_of(options.batch, "--batch"), "sequence", "sequences");
+    report::Plot plot{options.per == "model" ? "KV cache of " + of + ", each byte once"
+                                             : "KV cache of " + of + ", held on each rank",
                       {"tokens of a sequence", true, 2, report::binary_count},
                       {"bytes held", true, 2, report::binary_bytes}};
     for (const Line& line : lines) {
