@@ -7,6 +7,8 @@
 #include <istream>
 #include <kvcap/io/trace/line.hpp>
 #include <kvcap/store/trace/requests.hpp>
+#include <memory>
+#include <string_view>
 #include <unordered_map>
 
 namespace kvcap::inline v1 {
@@ -143,12 +145,23 @@ private:
     u64 number_ = 0;
 };
 
-/// All lines of a stream. pre: `in` is open
+/// All lines of a stream; of one that is longer than a line may be, no more is read. pre: `in` is open
 inline Diagnosed<Trace> read_trace(std::istream& in, const TraceOptions& options = {}) {
+    constexpr std::streamsize longest = static_cast<std::streamsize>(JsonLimits{}.bytes) + 1;
+    const std::unique_ptr<char[]> buffer{new char[longest + 1]};  // its pages are used as lines need them
     TraceReader reader{options};
-    std::string line;
-    while (std::getline(in, line)) {
-        if (std::optional<Problem> problem = reader.add(line)) {
+    for (u64 number = 1; !in.eof(); ++number) {
+        in.getline(buffer.get(), longest + 1);
+        const std::streamsize got = in.gcount();
+        if (got == 0) {
+            break;
+        }
+        if (in.fail()) {
+            return Problem{Trouble::unreadable, "line " + std::to_string(number), "more than 16 MiB",
+                           "one request a line", {}};
+        }
+        const std::streamsize size = got - (in.eof() ? 0 : 1);  // less the line's end
+        if (auto problem = reader.add({buffer.get(), static_cast<std::size_t>(size)})) {
             return *std::move(problem);
         }
     }
