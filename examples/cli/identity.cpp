@@ -341,8 +341,8 @@ void need(const OwnedIdentity& id, std::initializer_list<Field> fields) {
 /// A rank that its size does not have is nobody's.
 void ranks_exist(const FormatIdentity& id) {
     const std::tuple<Field, const StatedNumber&, const StatedNumber&> pairs[] = {
-        {Field::tp_rank, id.tp_rank, id.tp}, {Field::pp_rank, id.pp_rank, id.pp}, {Field::pcp_rank, id.pcp_rank, id.pcp},
-        {Field::dcp_rank, id.dcp_rank, id.dcp}};
+        {Field::tp_rank, id.tp_rank, id.tp}, {Field::pp_rank, id.pp_rank, id.pp},
+        {Field::pcp_rank, id.pcp_rank, id.pcp}, {Field::dcp_rank, id.dcp_rank, id.dcp}};
     for (const auto& [field, rank, size] : pairs) {
         if (rank.has_value() && size.has_value() && rank.value >= size.value) {
             stop(Exit::usage, words_of(Refusal{field, WhyRefused::rank_out_of_range}) +
@@ -428,7 +428,8 @@ std::string key_as(const IdentityOptions& options, const OwnedIdentity& id) {
         case System::lmcache_object_key:
             need(id, {Field::model, Field::tp, Field::tp_rank, Field::pp, Field::pp_rank, Field::group});
             if (id.chunk.salt.said == Said::nothing) {
-                stop(Exit::usage, "salt is not stated, and this key has it (--set salt=VALUE, or --set salt= for none)");
+                stop(Exit::usage,
+                     "salt is not stated, and this key has it (--set salt=VALUE, or --set salt= for none)");
             }
             key = lmcache_object_key(id.format, id.chunk, block_hash(system, id));
             break;

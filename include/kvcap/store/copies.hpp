@@ -73,8 +73,8 @@ constexpr Result<u64> tokens_on_context_rank(const ModelSpec& model, const Objec
 /// once: the ranks of a shard store one object. each_rank: every rank stores its own.
 enum class Copies : u8 { once, each_rank };
 
-/// For one chunk of one group over all ranks of all stages; pages are dealt to context-parallel ranks, all else is whole
-/// on each of them. unique: every byte once. stored: as kept, with the store's
+/// For one chunk of one group over all ranks of all stages; pages are dealt to context-parallel ranks, all else is
+/// whole on each of them. unique: every byte once. stored: as kept, with the store's
 /// alignment and replicas. loaded: what all ranks receive together when the chunk is used. read: what leaves the store
 /// when one rank of a shard reads and passes it on.
 struct GroupBytes {

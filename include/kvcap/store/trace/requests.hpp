@@ -8,7 +8,7 @@
 
 namespace kvcap::inline v1 {
 
-/// Blocks [first, first + blocks) of the trace's ids. at: as the trace gives it (milliseconds or seconds), for the order.
+/// Blocks [first, first + blocks) of the trace's ids. at: for the order, as the trace gives it (milliseconds, seconds).
 struct TraceRequest {
     u64 tokens = 0;
     u64 first = 0;
