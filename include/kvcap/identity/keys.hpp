@@ -164,7 +164,7 @@ std::string vllm_block_hash(const ChunkIdentity& chunk, std::string_view hash_se
 }
 
 /// What a system's own hash of a chunk is made from; the rest is dropped, so it need not be stated. LMCache hashes
-/// parent and tokens alone, llm-d's index the adapter (at the root) and media, vLLM everything but an adapter's version.
+/// parent and tokens alone, llm-d's index the adapter (at the root) and media, vLLM all but an adapter's version.
 constexpr ChunkIdentity hashed_content(System system, ChunkIdentity chunk) noexcept {
     const bool lmcache = system == System::lmcache_key || system == System::lmcache_object_key;
     const bool index = system == System::llmd_index;

@@ -92,7 +92,9 @@ template <Digest D>
 std::string run_file(const RunConfig& run, const FormatIdentity& id, std::string_view block_hash, D&& digest) {
     const std::string name = hex(block_hash);
     const u64 rank = run.agnostic ? 0 : worker_of(id).rank;
-    return run_folder(run, digest) + "_r" + std::to_string(rank) + '/' + name.substr(0, 3) + '/' + name.substr(3, 2) + "_g" + std::to_string(id.group.value) + '/' + name + ".bin";
+    const std::string fan_out = '/' + name.substr(0, 3) + '/' + name.substr(3, 2) + "_g";
+    return run_folder(run, digest) + "_r" + std::to_string(rank) + fan_out + std::to_string(id.group.value) + '/' +
+           name + ".bin";
 }
 
 }  // namespace kvcap::inline v1
