@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// kvcap advise MODEL: which technique helps this load on these GPUs, by how much, how to verify it, and its risk.
+// kvcap advise MODEL: which technique helps this load on these GPUs, by how much, how to verify it, and its
+// risk.
 #include "screen.hpp"
 #include "work.hpp"
 
@@ -64,7 +65,8 @@ LayerList reusing_of(const AdviseOptions& options, const Work& work) {
         form = growing_cache(model, layer);
     }
     if (form == nullptr) {
-        stop(Exit::usage, "--similarity: no layer of this model keeps every token; there is nothing to reuse");
+        stop(Exit::usage,
+             "--similarity: no layer of this model keeps every token; there is nothing to reuse");
     }
     const std::string text = value_of(read_text_file(options.similarity));
     const ReadSimilarity read = value_of(read_similarity(text, *form));
@@ -73,10 +75,11 @@ LayerList reusing_of(const AdviseOptions& options, const Work& work) {
                        !(read.table.format == bf16 && form->streams[0].format == bf16);
     if ((stale(read.table, model).code != Errc::ok || mixed) && !options.accept_stale) {
         stop(Exit::usage,
-             fmt::format("--similarity: measured on {} in {}, and this cache is {} in {}: recalibrate (0.98 in bf16 "
-                         "became 0.995 in INT8), or --accept-stale",
-                         read.table.kind == Kind::latent ? "latents" : "keys and values", read.dtype,
-                         form->kind == Kind::latent ? "latents" : "keys and values", work.model.dtype));
+             fmt::format(
+                 "--similarity: measured on {} in {}, and this cache is {} in {}: recalibrate (0.98 in bf16 "
+                 "became 0.995 in INT8), or --accept-stale",
+                 read.table.kind == Kind::latent ? "latents" : "keys and values", read.dtype,
+                 form->kind == Kind::latent ? "latents" : "keys and values", work.model.dtype));
     }
     const LayerList layers = value_of(reusing_layers(read.table, threshold, model, true), "--similarity");
     return layers;
@@ -142,7 +145,8 @@ std::string table_of(const Asked& asked, const Costs& baseline, const std::vecto
     using A = report::Align;
     report::Table table{{A::right, A::left, A::right, A::right, A::left}};
     table.row({"", "choice", std::string{report::heading_of(asked.aim)}, "saves", "needs"});
-    table.row({"", "as asked", report::price_words(baseline, asked.aim), "", baseline.fits ? "" : "does not fit"});
+    table.row(
+        {"", "as asked", report::price_words(baseline, asked.aim), "", baseline.fits ? "" : "does not fit"});
     for (std::size_t i = 0; i < all.size(); ++i) {
         const Advice& one = all[i];
         const std::string needs{report::words_of(needs_of(one.choice.technique))};
@@ -153,14 +157,16 @@ std::string table_of(const Asked& asked, const Costs& baseline, const std::vecto
     return table.text();
 }
 
-std::string screen_of(const AdviseOptions& options, const Work& work, const Machine& machine, const Asked& asked,
-                      const Costs& baseline, const std::vector<Advice>& all, const Session& session) {
+std::string screen_of(const AdviseOptions& options, const Work& work, const Machine& machine,
+                      const Asked& asked, const Costs& baseline, const std::vector<Advice>& all,
+                      const Session& session) {
     const u64 tokens = (asked.wanted.each.prompt + asked.wanted.each.decoded).value;
     std::string out = heading(work.model, fmt::format("TP {}", asked.variant.sharding.tp), session);
-    out += paragraph(fmt::format("{} of {} tokens on {} x {}, goal {}; held bytes and bounds at peak, not predictions",
-                                 report::counted(asked.wanted.sequences, "sequence", "sequences"),
-                                 report::grouped(tokens), std::max(options.gpus, options.sharding.tp * options.sharding.pp),
-                                 machine.gpu.title, report::name_of(asked.aim))) +
+    out += paragraph(fmt::format(
+               "{} of {} tokens on {} x {}, goal {}; held bytes and bounds at peak, not predictions",
+               report::counted(asked.wanted.sequences, "sequence", "sequences"), report::grouped(tokens),
+               std::max(options.gpus, options.sharding.tp * options.sharding.pp), machine.gpu.title,
+               report::name_of(asked.aim))) +
            '\n';
     out += table_of(asked, baseline, all);
     out += session.bold(paragraph(report::verdict_words(all, baseline, asked.aim))) + '\n';
@@ -174,10 +180,13 @@ std::string screen_of(const AdviseOptions& options, const Work& work, const Mach
         out += paragraph(fmt::format("  risk: {}", report::risk_words(one.choice.technique))) + '\n';
         ++said;
     }
-    const bool stacked = !asked.tries.reusing.empty() && growing_heads(work.model.spec) == 0;
-    out += stacked ? paragraph("depth reuse on a latent: the savings stack, and so may the losses; measure each apart, "
-                               "then both") + '\n'
-                   : "";
+    const bool stacked = !asked.tries.reusing.empty() && kv_heads(work.model.spec) == 0;
+    out += stacked
+               ? paragraph(
+                     "depth reuse on a latent: the savings stack, and so may the losses; measure each apart, "
+                     "then both") +
+                     '\n'
+               : "";
     return out;
 }
 
@@ -188,8 +197,8 @@ void add_costs(report::Json& json, const Costs& costs) {
     json.field("cache_share_of_reads", costs.cache_share(), 6);
 }
 
-std::string json_of(const AdviseOptions& options, const Work& work, const Machine& machine, const Asked& asked,
-                    const Costs& baseline, const std::vector<Advice>& all) {
+std::string json_of(const AdviseOptions& options, const Work& work, const Machine& machine,
+                    const Asked& asked, const Costs& baseline, const std::vector<Advice>& all) {
     report::Json json;
     json.object().field("schema", "kvcap.advise/1").field("model", work.model.label);
     json.field("kv_cache_dtype", work.model.dtype).field("gpu", machine.gpu.name);
@@ -207,7 +216,9 @@ std::string json_of(const AdviseOptions& options, const Work& work, const Machin
         json.field("needs", report::words_of(needs_of(technique)));
         json.field("risk", report::words_of(risk_of(technique)));
         add_costs(json, one.costs);
-        json.field("verify", report::verify_of(technique)).field("risk_words", report::risk_words(technique)).end();
+        json.field("verify", report::verify_of(technique))
+            .field("risk_words", report::risk_words(technique))
+            .end();
     }
     return json.end().end().text();
 }
@@ -217,8 +228,9 @@ void run(const AdviseOptions& options, Session& session) {
     const Machine machine = machine_of(options.device);
     const Work work = work_of(options.model, options.weights);
     if (!work.weights_known()) {
-        stop(Exit::bad_input, "the weights of this model are not known, and what a step reads depends on them; give "
-                              "--weights-bytes (of one rank)");
+        stop(Exit::bad_input,
+             "the weights of this model are not known, and what a step reads depends on them; give "
+             "--weights-bytes (of one rank)");
     }
     const Asked asked = asked_of(options, work);
     const auto site = site_of(options, work, machine);
@@ -227,10 +239,9 @@ void run(const AdviseOptions& options, Session& session) {
         kvcap::advise(asked.variant, site, asked.wanted, asked.aim, asked.tries, baseline);
     const bool fits = baseline.fits || (!all.empty() && all.front().costs.fits);
     session.exit = fits ? Exit::ok : Exit::does_not_fit;
-    session.print(options.output.json
-                      ? json_of(options, work, machine, asked, baseline, all)
-                      : screen_of(options, work, machine, asked, baseline, all, session) +
-                            notes_text(work.notes, false, session));
+    session.print(options.output.json ? json_of(options, work, machine, asked, baseline, all)
+                                      : screen_of(options, work, machine, asked, baseline, all, session) +
+                                            notes_text(work.notes, false, session));
 }
 
 }  // namespace
@@ -243,10 +254,12 @@ void add_advise(CLI::App& app, Session& session) {
     verb->add_option("--goal", options->goal, "memory, latency, ttft or throughput")->capture_default_str();
     options->device.add_to(*verb);
     verb->add_option("--gpus", options->gpus, "How many there are: replicas and more TP")->group("Device");
-    verb->add_option("--util", options->util, "Share of memory that may be used")->group("Device")
+    verb->add_option("--util", options->util, "Share of memory that may be used")
+        ->group("Device")
         ->capture_default_str();
     verb->add_option("--non-kv-bytes", options->non_kv, "Beside weights and cache")->group("Device");
-    verb->add_option("--weights-bytes", options->weights, "Weights of one rank, if not known")->group("Device");
+    verb->add_option("--weights-bytes", options->weights, "Weights of one rank, if not known")
+        ->group("Device");
     options->sharding.add_to(*verb);
     options->model.add_formats_to(*verb);
     const auto choice = [&](const char* name, auto& value, const char* text) {

@@ -61,8 +61,8 @@ Deployment with(const Search& search, const Candidate& candidate) {
     return on;
 }
 
-/// vLLM's own conditions: data-parallel attention is for models with experts (else it is plain DP), and context ranks
-/// share the tensor ranks that would hold copies of KV heads.
+/// vLLM's own conditions: data-parallel attention is for models with experts (else it is plain DP), and
+/// context ranks share the tensor ranks that would hold copies of KV heads.
 Error refused_by_vllm(const Search& search, const Candidate& candidate) {
     if (search.on.face->name != "vllm") {
         return {};
@@ -97,7 +97,8 @@ Result<Outcome> outcome_of(const Search& search, const Candidate& candidate) {
     const Lengths like = on.mix.each[0];
     const u64 stated = on.formats[0].model.read.max_context;
     const u64 limit = stated != 0 ? larger(stated, setting.tokens.value) : u64{1} << 24;
-    if (answer.plan.pools.empty() || on.face->name == "llamacpp") {  // its cells are as many as were asked for
+    if (answer.plan.pools.empty() ||
+        on.face->name == "llamacpp") {  // its cells are as many as were asked for
         outcome.sequences = on.most_sequences(setting, on.known_non_kv(setting));
         outcome.context = on.longest(setting, on.known_non_kv(setting), limit);
     } else {
@@ -168,34 +169,37 @@ std::string why_best(const Search& search, const SearchResult& found, Goal goal)
                        report::grouped(value(other->outcome)), unit, reason);
 }
 
-/// How many servers a candidate is: replicas that one line of the engine cannot say as they were evaluated. (vLLM
-/// spreads experts over all ranks of a server.)
+/// How many servers a candidate is: replicas that one line of the engine cannot say as they were evaluated.
+/// (vLLM spreads experts over all ranks of a server.)
 u32 servers_of(const Search& search, const Candidate& c) {
-    const bool one_line = (search.on.face->name == "vllm" && !search.routed) || search.on.face->name == "sglang";
+    const bool one_line =
+        (search.on.face->name == "vllm" && !search.routed) || search.on.face->name == "sglang";
     return one_line && !c.attention_dp ? 1 : c.dp;
 }
 
-/// Requests at once that a line may ask of a rank: as many as were found, up to what engines run by default; or as
-/// were asked for. llama.cpp reserves cells for each, so there it is what was asked for.
+/// Requests at once that a line may ask of a rank: as many as were found, up to what engines run by default;
+/// or as were asked for. llama.cpp reserves cells for each, so there it is what was asked for.
 std::vector<u64> sequences_of(const Search& search, const Ranked& each) {
     constexpr u64 usual = 256;
     const Deployment on = with(search, each.candidate);
     const u64 asked = on.sequences_of_one(setting_of(search, each.candidate));
-    const u64 holders = u64{each.candidate.dp} * (each.candidate.attention_dp ? each.candidate.sharding.tp : 1);
+    const u64 holders =
+        u64{each.candidate.dp} * (each.candidate.attention_dp ? each.candidate.sharding.tp : 1);
     const u64 most = std::min(each.outcome.sequences / holders, std::max(asked, usual));
-    return on.face->name == "llamacpp" ? std::vector<u64>{asked} : std::vector<u64>{std::max(most, asked), asked};
+    return on.face->name == "llamacpp" ? std::vector<u64>{asked}
+                                       : std::vector<u64>{std::max(most, asked), asked};
 }
 
 /// The best candidate's line, once its engine says that what the line says fits.
 std::string emitted(const Search& search, const SearchResult& found, const PlanOptions& options) {
     DeploymentOptions beside = options.on;
-    beside.lengths.tokens = beside.lengths.tokens.empty() ? std::to_string(search.asked.tokens.value)
-                                                          : beside.lengths.tokens;
+    beside.lengths.tokens =
+        beside.lengths.tokens.empty() ? std::to_string(search.asked.tokens.value) : beside.lengths.tokens;
     for (const Ranked& each : found.ranked) {
         for (const u64 sequences : sequences_of(search, each)) {
-            const Launch launch = launch_of(with(search, each.candidate), options.on,
-                                            setting_of(search, each.candidate), servers_of(search, each.candidate),
-                                            sequences);
+            const Launch launch =
+                launch_of(with(search, each.candidate), options.on, setting_of(search, each.candidate),
+                          servers_of(search, each.candidate), sequences);
             if (evaluate(launch, beside).answer.fits()) {
                 return report::launch_line(launch) + "\n";
             }
@@ -226,8 +230,9 @@ std::string screen_of(const Search& search, const SearchResult& found, const Pla
         Error plain = each.why;
         plain.layer = no_layer;
         const bool memory = plain.code == Errc::does_not_fit || plain.code == Errc::no_memory;
-        ++reasons[memory                              ? "not enough memory for the load beside the weights"
-                  : plain.code == Errc::not_divisible ? "context-parallel ranks beyond the copies of KV heads in TP"
+        ++reasons[memory ? "not enough memory for the load beside the weights"
+                  : plain.code == Errc::not_divisible
+                      ? "context-parallel ranks beyond the copies of KV heads in TP"
                   : each.candidate.attention_dp && plain.code == Errc::refused_combination
                       ? "attention data parallelism of a dense model, which is plain DP"
                       : report::text_of(plain)];
@@ -313,19 +318,28 @@ void judge_line(const PlanOptions& options, Session& session) {
     const Bytes margin = verdict.fits ? verdict.spare_bytes : verdict.lacking_bytes;
     if (options.output.json) {
         report::Json json;
-        json.object().field("schema", "kvcap.launch/1").field("engine", launch.engine).field("rules", got.answer.rules);
-        json.field("model", launch.model).field("servers", launch.servers).field("tp", launch.tp).field("pp", launch.pp);
+        json.object()
+            .field("schema", "kvcap.launch/1")
+            .field("engine", launch.engine)
+            .field("rules", got.answer.rules);
+        json.field("model", launch.model)
+            .field("servers", launch.servers)
+            .field("tp", launch.tp)
+            .field("pp", launch.pp);
         json.field("cp", launch.cp).field("dp", launch.dp).field("dp_attention", launch.attention_dp);
         json.field("max_len", launch.tokens).field("sequences_of_a_rank", launch.sequences);
-        json.field("kv_cache_dtype", launch.dtype).field("runs", got.answer.runs()).field("fits", got.answer.fits());
+        json.field("kv_cache_dtype", launch.dtype)
+            .field("runs", got.answer.runs())
+            .field("fits", got.answer.fits());
         json.field("refusal", got.answer.refusal).field("margin_bytes", margin);
         return session.print(json.field("line", report::launch_line(launch)).end().text());
     }
     std::string out = heading(got.on.formats[0].model, got.answer.rules, session);
-    out += paragraph(fmt::format("TP {} PP {} CP {} DP {}{}: {} of {} tokens on each rank that holds requests", launch.tp,
-                                 launch.pp, launch.cp, launch.dp, launch.attention_dp ? " attention-DP" : "",
-                                 report::counted(got.on.sequences_of_one(got.setting), "request", "requests"),
-                                 report::grouped(got.setting.tokens.value))) +
+    out += paragraph(fmt::format(
+               "TP {} PP {} CP {} DP {}{}: {} of {} tokens on each rank that holds requests", launch.tp,
+               launch.pp, launch.cp, launch.dp, launch.attention_dp ? " attention-DP" : "",
+               report::counted(got.on.sequences_of_one(got.setting), "request", "requests"),
+               report::grouped(got.setting.tokens.value))) +
            '\n';
     out += got.answer.runs() ? fmt::format("{}, {} {}\n", got.answer.fits() ? "FITS" : "DOES NOT FIT",
                                            report::amount(margin), verdict.fits ? "spare" : "lacking")
@@ -341,12 +355,14 @@ PlanOptions with_emitted_engine(PlanOptions options) {
     }
     const std::string engine = engine_of_program(options.emit);
     if (engine != "vllm" && engine != "sglang" && engine != "llamacpp" && engine != "trtllm") {
-        stop(Exit::usage, fmt::format("--emit: {} is none of vllm, sglang, llama-server, trtllm", options.emit));
+        stop(Exit::usage,
+             fmt::format("--emit: {} is none of vllm, sglang, llama-server, trtllm", options.emit));
     }
     std::string& asked = options.on.engine.engine;
     if (!asked.empty() && asked.substr(0, asked.find('@')) != engine) {
-        stop(Exit::usage, fmt::format("--emit {} and --engine {}: a line carries what its own engine evaluated",
-                                      options.emit, asked));
+        stop(Exit::usage,
+             fmt::format("--emit {} and --engine {}: a line carries what its own engine evaluated",
+                         options.emit, asked));
     }
     asked = asked.empty() ? engine : asked;
     return options;

@@ -16,9 +16,9 @@ struct DtypeName {
 };
 
 constexpr DtypeName dtype_names[] = {
-    {"vllm", "bf16", "bfloat16"},   {"vllm", "f16", "float16"},       {"sglang", "fp8", "fp8_e4m3"},
-    {"sglang", "nvfp4", "fp4_e2m1"}, {"sglang", "bfloat16", "bf16"},   {"llamacpp", "auto", "f16"},
-    {"llamacpp", "bf16", "f16"},     {"trtllm", "bf16", "auto"},       {"trtllm", "fp8_e4m3", "fp8"},
+    {"vllm", "bf16", "bfloat16"},    {"vllm", "f16", "float16"},     {"sglang", "fp8", "fp8_e4m3"},
+    {"sglang", "nvfp4", "fp4_e2m1"}, {"sglang", "bfloat16", "bf16"}, {"llamacpp", "auto", "f16"},
+    {"llamacpp", "bf16", "f16"},     {"trtllm", "bf16", "auto"},     {"trtllm", "fp8_e4m3", "fp8"},
 };
 
 std::string dtype_for(std::string_view engine, const std::string& ours) {
@@ -37,8 +37,8 @@ std::string dtype_from(std::string_view engine, const std::string& theirs) {
 
 /// Flags of our engine faces that no launch line says.
 void refuse_unsayable(const Launch& launch) {
-    for (const char* flag : {"cpp-manager", "full-windows", "use-kv-cache-manager-v2", "num-speculative-tokens",
-                             "prefix-match-unit"}) {
+    for (const char* flag : {"cpp-manager", "full-windows", "use-kv-cache-manager-v2",
+                             "num-speculative-tokens", "prefix-match-unit"}) {
         if (launch.flags.count(flag) != 0) {
             stop(Exit::usage, fmt::format("--emit: the launch line has no flag for --{}", flag));
         }
@@ -51,7 +51,8 @@ void say_memory(Launch& launch, const Memory& memory, const MemoryOptions& optio
     }
     if (memory.by_budget) {
         if (launch.engine == "sglang") {
-            stop(Exit::usage, "--emit sglang: SGLang has no flag for bytes of cache; give --gpu or --gpu-mem and --util");
+            stop(Exit::usage,
+                 "--emit sglang: SGLang has no flag for bytes of cache; give --gpu or --gpu-mem and --util");
         }
         launch.budget = std::to_string(memory.budget.value);
         return;
@@ -78,7 +79,8 @@ void say_llama(Launch& launch, const Deployment& on, const Setting& setting) {
         cells = 0;
         for (std::size_t i = 0; i < counts.size(); ++i) {
             const Lengths& each = on.mix.each[i];
-            cells += counts[i] * (on.mix.each.size() == 1 ? setting.tokens.value : (each.prompt + each.decoded).value);
+            cells += counts[i] *
+                     (on.mix.each.size() == 1 ? setting.tokens.value : (each.prompt + each.decoded).value);
         }
     }
     launch.flags.emplace("ctx-size", std::to_string(cells));
@@ -91,7 +93,10 @@ std::string engine_of_program(const std::string& name) {
 }
 
 std::string_view block_flag(std::string_view engine) {
-    return engine == "vllm" ? "block-size" : engine == "sglang" ? "page-size" : engine == "trtllm" ? "tokens-per-block" : "";
+    return engine == "vllm"     ? "block-size"
+           : engine == "sglang" ? "page-size"
+           : engine == "trtllm" ? "tokens-per-block"
+                                : "";
 }
 
 Launch launch_of(const Deployment& on, const DeploymentOptions& options, const Setting& setting, u32 servers,
@@ -177,7 +182,8 @@ Launched evaluate(const Launch& launch, const DeploymentOptions& beside) {
     options.sharding.dp_attention = launch.attention_dp;
     if (launch.tokens != 0) {
         options.max_model_len = std::to_string(launch.tokens);
-        options.lengths.tokens = beside.lengths.tokens.empty() ? options.max_model_len : beside.lengths.tokens;
+        options.lengths.tokens =
+            beside.lengths.tokens.empty() ? options.max_model_len : beside.lengths.tokens;
     }
     const u64 ranks = saturating_product(launch.dp, launch.attention_dp ? launch.tp : 1);
     options.lengths.batch = std::to_string(saturating_product(larger(launch.sequences, 1), ranks));

@@ -14,8 +14,8 @@ std::string engine_of_program(const std::string& name);
 /// The engine's own flag for the size of its blocks; empty when it has none.
 std::string_view block_flag(std::string_view engine);
 
-/// The launch of a setting of `on`, started `servers` times, for `sequences` at once on each rank that holds whole
-/// requests. Stops when the engine has no flag for something that was evaluated.
+/// The launch of a setting of `on`, started `servers` times, for `sequences` at once on each rank that holds
+/// whole requests. Stops when the engine has no flag for something that was evaluated.
 Launch launch_of(const Deployment& on, const DeploymentOptions& options, const Setting& setting, u32 servers,
                  u64 sequences);
 
@@ -27,8 +27,8 @@ struct Launched {
     std::vector<Note> notes{};
 };
 
-/// `beside`: what a line does not say (GPU, non-KV memory, weights; --tokens and --lengths if the load is another than
-/// the longest request, --batch is the line's).
+/// `beside`: what a line does not say (GPU, non-KV memory, weights; --tokens and --lengths if the load is
+/// another than the longest request, --batch is the line's).
 Launched evaluate(const Launch& launch, const DeploymentOptions& beside);
 
 }  // namespace kvcap::cli

@@ -55,7 +55,8 @@ void add_steps(report::RooflineSheet& sheet, const Work& work, const RooflineOpt
         const Bytes each{step.cache.per_sequence().value / sheet.sequences};
         const u64 spread = step_tokens / sheet.sequences;
         sheet.cache_passes_at = report::cache_passes_weights(each, [&](u64 n) {
-            return value_of(work.reads(split, options.sharding.dp_attention, saturating_product(n, spread), stage))
+            return value_of(
+                       work.reads(split, options.sharding.dp_attention, saturating_product(n, spread), stage))
                 .total()
                 .read_bytes;
         });
@@ -67,7 +68,8 @@ void add_prompt(report::RooflineSheet& sheet, const Work& work, const RooflineOp
     const Sharding split = replica_split(options.sharding);
     u64 active = 0;
     for (u32 stage = 0; stage < split.pp; ++stage) {
-        const Sharding whole{.pp = split.pp, .remainder = split.remainder, .stage_layers = split.stage_layers};
+        const Sharding whole{
+            .pp = split.pp, .remainder = split.remainder, .stage_layers = split.stage_layers};
         active += value_of(work.reads(whole, false, 1, stage)).total().active_params;
     }
     active *= work.weights_given ? split.tp : 1;
@@ -126,8 +128,9 @@ std::string screen_of(const Work& work, const Machine& machine, const report::Ro
                                  report::with_prefix(sheet.device.peak, "flop/s"), machine.compute,
                                  sheet.device.turning_point())) +
            '\n';
-    out += fmt::format("{} of {} tokens on a rank\n", report::counted(sheet.sequences, "sequence", "sequences"),
-                       report::grouped(sheet.tokens));
+    out +=
+        fmt::format("{} of {} tokens on a rank\n", report::counted(sheet.sequences, "sequence", "sequences"),
+                    report::grouped(sheet.tokens));
     out += report::step_table(sheet);
     for (const std::string& sentence : report::sentences_of(sheet)) {
         out += paragraph(sentence) + '\n';
@@ -141,11 +144,12 @@ void run(const RooflineOptions& options, Session& session) {
     Work work = work_of(options.model, options.weights);
     const report::RooflineSheet sheet = sheet_of(work, machine, options);
     if (work.mixture.routed()) {
-        work.notes.push_back({Origin::assumed, "routing",
-                              fmt::format("even: a step visits {} of the {} experts of a layer",
-                                          report::percent(work.mixture.share(
-                                              sheet.sequences * (options.sharding.dp_attention ? options.sharding.tp : 1))),
-                                          work.mixture.experts)});
+        work.notes.push_back(
+            {Origin::assumed, "routing",
+             fmt::format("even: a step visits {} of the {} experts of a layer",
+                         report::percent(work.mixture.share(
+                             sheet.sequences * (options.sharding.dp_attention ? options.sharding.tp : 1))),
+                         work.mixture.experts)});
     }
     if (!options.output.json) {
         return session.print(screen_of(work, machine, sheet, options, session) +
@@ -176,9 +180,13 @@ void add_roofline(CLI::App& app, Session& session) {
         ->group("Lengths")
         ->capture_default_str();
     verb->add_option("--dispatch-bytes", options->dispatch_bytes, "Of an element sent to experts")
-        ->group("Device")->check(CLI::Range(1, 8).description(""))->capture_default_str();
+        ->group("Device")
+        ->check(CLI::Range(1, 8).description(""))
+        ->capture_default_str();
     verb->add_option("--combine-bytes", options->combine_bytes, "Of an element sent back")
-        ->group("Device")->check(CLI::Range(1, 8).description(""))->capture_default_str();
+        ->group("Device")
+        ->check(CLI::Range(1, 8).description(""))
+        ->capture_default_str();
     options->output.add_to(*verb, false);
     verb->footer(
         "Examples:\n"

@@ -51,10 +51,10 @@ Machine machine_of(const DeviceOptions& options) {
         }
     }
     if (machine.device.bandwidth <= 0 || machine.device.peak <= 0) {
-        stop(Exit::bad_input, fmt::format("--gpu: the catalogue does not state the {} of {}; time cannot be bounded",
-                                          machine.device.bandwidth <= 0 ? "memory bandwidth"
-                                                                        : options.compute + " rate",
-                                          machine.gpu.name));
+        stop(Exit::bad_input,
+             fmt::format("--gpu: the catalogue does not state the {} of {}; time cannot be bounded",
+                         machine.device.bandwidth <= 0 ? "memory bandwidth" : options.compute + " rate",
+                         machine.gpu.name));
     }
     return machine;
 }
@@ -90,7 +90,8 @@ Work work_of(const ModelOptions& options, const std::string& weights_bytes) {
     work.weights = find_weights(options.model, work.notes);
     work.mixture = mixture_of(config_text(options.model), work.weights);
     if (work.mixture.layers != 0 && !work.mixture.routed()) {
-        work.notes.push_back({Origin::assumed, "experts", "all are read: the config does not say how many a token visits"});
+        work.notes.push_back(
+            {Origin::assumed, "experts", "all are read: the config does not say how many a token visits"});
     }
     return work;
 }

@@ -6,6 +6,7 @@
 #include <kvcap/core.hpp>
 #include <kvcap/engine.hpp>
 #include <kvcap/identity.hpp>
+#include <kvcap/plan/advice_rank.hpp>
 #include <kvcap/plan/changes.hpp>
 #include <kvcap/plan/depth_reuse.hpp>
 #include <kvcap/plan/fit.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A million points of the exact engine on one core (4 models x 5 splits x 50,000 lengths), and one search over every
-// split of 64 devices with 4 formats and 3 block sizes, each planned by vLLM's rules. Times are of the whole.
+// A million points of the exact engine on one core (4 models x 5 splits x 50,000 lengths), and one search
+// over every split of 64 devices with 4 formats and 3 block sizes, each planned by vLLM's rules. Times are of
+// the whole.
 #include <benchmark/benchmark.h>
 #include <kvcap/core.hpp>
 #include <kvcap/engine/vllm.hpp>
@@ -57,7 +58,8 @@ void search_64(benchmark::State& state, u32 which) {
                     }).value();
     }
     const std::vector<Bytes> memory(64, 100_GiB);
-    const SearchSpace space{.devices = 64, .formats = 4, .blocks = 3, .cp_inside_tp = true, .remainder = Remainder::middle};
+    const SearchSpace space{
+        .devices = 64, .formats = 4, .blocks = 3, .cp_inside_tp = true, .remainder = Remainder::middle};
     u64 candidates = 0;
     for (auto _ : state) {
         const SearchResult found = search(space, Goal::sequences, [&](const Candidate& c) -> Result<Outcome> {

@@ -70,7 +70,8 @@ static_assert(cache_share_of_link(70'272_B, experts) == Ratio{70'272, 10'048'128
 static_assert(transfer_seconds(Bytes{450'000'000'000}, 450e9) == 1.0);
 
 // Devices turn from reading to computing at about 295 (H100) and 206 (H200) flops a byte, so absorbed MLA is
-// bound by computing on the second and by reading on the first; at fp8 (483.6) it is bound by computing on both.
+// bound by computing on the second and by reading on the first; at fp8 (483.6) it is bound by computing on
+// both.
 constexpr Device h100{.bandwidth = 3.35e12, .peak = 989e12};
 constexpr Device h200{.bandwidth = 4.8e12, .peak = 989e12};
 static_assert(h100.turning_point() > 295 && h100.turning_point() < 295.3);
@@ -80,7 +81,8 @@ static_assert(h100.at_least(Bytes{3'350'000'000'000}, 0) == 1.0 && Device{}.at_l
 constexpr auto latent_fp8 = position_cost(Mla{512, 64, fp8}.forms()[0], 128).value();
 static_assert(latent_fp8.flops > 295 * latent_fp8.bytes);
 
-// A sparse index is read whole, and 2,048 latents of all; a window at its span; a state once, whatever the length.
+// A sparse index is read whole, and 2,048 latents of all; a window at its span; a state once, whatever the
+// length.
 constexpr AttentionFacts facts{.index_heads = 64, .picked = 2048, .expanded = 128 * (192 + 128)};
 constexpr auto sparse =
     compose(QueryHeads{128}, repeat(2, SparseMla{512, 64, 128}), repeat(1, SparseMla{512, 64, 0}),
@@ -106,6 +108,7 @@ static_assert(prefill_flops(latents, 100, 7, {.tp = 8}, facts).value() == 1'400 
 // A stored prefix of p tokens saves what p tokens cost: triangles subtract.
 static_assert(prefill_flops(llama3, 32'768, 1).value() - prefill_flops(llama3, 24'576, 1).value() ==
               2 * 8'192 + 32ull * gqa.flops * (8'192ull * 24'576 + 8'192ull * 8'193 / 2));
-static_assert(break_even_bandwidth(1_GiB, 0, 1e12) == 0 && break_even_bandwidth(Bytes{1000}, 500, 1e12) == 2e12);
+static_assert(break_even_bandwidth(1_GiB, 0, 1e12) == 0 &&
+              break_even_bandwidth(Bytes{1000}, 500, 1e12) == 2e12);
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// plan, roofline and advise as a script sees them: published numbers, the eight scenarios of advice, launch lines that
-// are read back and fit, JSON against its schema, screens of 80 columns, exit codes.
+// plan, roofline and advise as a script sees them: published numbers, the eight scenarios of advice, launch
+// lines that are read back and fit, JSON against its schema, screens of 80 columns, exit codes.
 #include "program.hpp"
 
 #include <catch2/catch.hpp>
@@ -20,8 +20,12 @@ json json_of(const std::string& arguments, const std::string& schema, int code =
     return read;
 }
 
-json roofline(const std::string& arguments) { return json_of("roofline " + arguments, "roofline"); }
-json advise(const std::string& arguments, int code = 0) { return json_of("advise " + arguments, "advise", code); }
+json roofline(const std::string& arguments) {
+    return json_of("roofline " + arguments, "roofline");
+}
+json advise(const std::string& arguments, int code = 0) {
+    return json_of("advise " + arguments, "advise", code);
+}
 
 const json& choice(const json& advice, const std::string& technique) {
     for (const json& each : advice["choices"]) {
@@ -34,8 +38,12 @@ const json& choice(const json& advice, const std::string& technique) {
     return none;
 }
 
-std::string first(const json& advice) { return advice["choices"][0]["technique"]; }
-double saved(const json& advice, const std::string& technique) { return choice(advice, technique)["saved"]; }
+std::string first(const json& advice) {
+    return advice["choices"][0]["technique"];
+}
+double saved(const json& advice, const std::string& technique) {
+    return choice(advice, technique)["saved"];
+}
 bool starts(const json& advice, const std::string& words) {
     return advice["verdict"].get<std::string>().rfind(words, 0) == 0;
 }
@@ -68,7 +76,8 @@ public:
 
 private:
     std::string path_ =
-        (std::filesystem::temp_directory_path() / ("kvcap-table-" + std::to_string(::getpid()) + ".json")).string();
+        (std::filesystem::temp_directory_path() / ("kvcap-table-" + std::to_string(::getpid()) + ".json"))
+            .string();
 };
 
 void fails(const std::string& arguments, int code, const std::string& words) {
@@ -81,7 +90,8 @@ void fails(const std::string& arguments, int code, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("roofline: Llama-3-8B at 8K, where cache reads pass weight reads at 14 sequences", "[cli][roofline]") {
+TEST_CASE("roofline: Llama-3-8B at 8K, where cache reads pass weight reads at 14 sequences",
+          "[cli][roofline]") {
     if (!known()) {
         return;
     }
@@ -129,7 +139,8 @@ TEST_CASE("roofline: MLA is not always bound by reading, and experts fill a link
     CHECK(v3["experts"]["cache_tokens_per_second"].get<double>() == Approx(450e9 / 70272));
     CHECK(run("roofline deepseek-v3 --gpu h200 --tokens 32k").out.find("142.0x") != std::string::npos);
     const json slow = roofline("deepseek-v3 --gpu h200 --tp 8 --tokens 32k --link 50GB");
-    CHECK(slow["transfer_seconds"].get<double>() == Approx(32768.0 * 70272 / 50e9));  // each rank needs the latent
+    CHECK(slow["transfer_seconds"].get<double>() ==
+          Approx(32768.0 * 70272 / 50e9));  // each rank needs the latent
     // A sparse index is read whole, 2,048 latents of 32,768.
     const json sparse = roofline("deepseek-v3.2 --gpu h200 --tp 8 --tokens 32k");
     long long index = 0;
@@ -142,12 +153,15 @@ TEST_CASE("roofline: MLA is not always bound by reading, and experts fill a link
     CHECK(latents == 61LL * 1152 * 2048);
 }
 
-TEST_CASE("roofline and advise: screens fit 80 columns, bad input is refused at its place", "[cli][roofline][advise]") {
+TEST_CASE("roofline and advise: screens fit 80 columns, bad input is refused at its place",
+          "[cli][roofline][advise]") {
     if (!known()) {
         return;
     }
-    for (const char* model : {"deepseek-v3", "gemma-3-27b", "qwen3-next-80b-a3b", "gpt-oss-120b", "deepseek-v3.2"}) {
-        for (const char* rest : {" --gpu h200 --tp 1 --tokens 32k --batch 3", " --gpu b200 --tp 4 --pp 2 --tokens 1m --batch 64"}) {
+    for (const char* model :
+         {"deepseek-v3", "gemma-3-27b", "qwen3-next-80b-a3b", "gpt-oss-120b", "deepseek-v3.2"}) {
+        for (const char* rest : {" --gpu h200 --tp 1 --tokens 32k --batch 3",
+                                 " --gpu b200 --tp 4 --pp 2 --tokens 1m --batch 64"}) {
             const Ran shown = run("roofline " + std::string{model} + rest);
             CAPTURE(model, rest, shown.err, shown.out);
             CHECK(shown.code == 0);
@@ -225,18 +239,21 @@ TEST_CASE("advise 3: decode latency: depth reuse, and watch the similarity", "[c
     CHECK(saved(eight, "depth_reuse") == Approx(0.018).margin(0.0005));
     CHECK(starts(eight, "look elsewhere"));
     // Below the threshold nothing is reused.
-    const json none = advise("llama-2-7b --gpu h100 --tokens 512 --goal latency --threshold 0.99" + table.flag());
+    const json none =
+        advise("llama-2-7b --gpu h100 --tokens 512 --goal latency --threshold 0.99" + table.flag());
     for (const json& each : none["choices"]) {
         CHECK(each["technique"] != "depth_reuse");
     }
 }
 
-TEST_CASE("advise 4: long prefill, few outputs: a stored prefix; depth reuse gains nothing", "[cli][advise]") {
+TEST_CASE("advise 4: long prefill, few outputs: a stored prefix; depth reuse gains nothing",
+          "[cli][advise]") {
     if (!known()) {
         return;
     }
     const Table table{32, 0.985};
-    const json at = advise("llama-3.1-8b --gpu h100 --tokens 32k --shared-prefix 24k --goal ttft" + table.flag());
+    const json at =
+        advise("llama-3.1-8b --gpu h100 --tokens 32k --shared-prefix 24k --goal ttft" + table.flag());
     CHECK(first(at) == "prefix_cache");
     const auto flops = [](double n) { return 2.0 * 7504924672 * n + 32.0 * 16384 * (n * (n + 1) / 2); };
     CHECK(saved(at, "prefix_cache") == Approx(flops(24576) / flops(32768)).margin(1e-4));
@@ -255,9 +272,11 @@ TEST_CASE("advise 5: depth reuse on a latent stacks, and is measured apart", "[c
     CHECK(at["as_asked"]["cache_bytes"] == 27LL * 1152 * 32768);
     const long long entries = static_cast<long long>(kvcap::layer_tokens(27, 13, 24576, 8192));
     CHECK(choice(at, "depth_reuse")["cache_bytes"] == 1152 * entries);
-    CHECK(unfolded(run("advise " + asked + table.flag()).out).find("measure each apart") != std::string::npos);
+    CHECK(unfolded(run("advise " + asked + table.flag()).out).find("measure each apart") !=
+          std::string::npos);
     const Table eight{27, 0.985, "fp8", "latent"};
-    CHECK(choice(advise(asked + " --kv-cache-dtype fp8" + eight.flag()), "depth_reuse")["cache_bytes"] == 576 * entries);
+    CHECK(choice(advise(asked + " --kv-cache-dtype fp8" + eight.flag()), "depth_reuse")["cache_bytes"] ==
+          576 * entries);
     fails("advise llama-2-7b --gpu h100" + eight.flag(), 2, "recalibrate");
 }
 
@@ -276,7 +295,8 @@ TEST_CASE("advise 7: INT8 cache and depth reuse: recalibrate", "[cli][advise]") 
     if (!known()) {
         return;
     }
-    const std::string asked = "llama-2-7b --gpu h100 --tokens 8k --decoded 4k --goal memory --kv-cache-dtype int8";
+    const std::string asked =
+        "llama-2-7b --gpu h100 --tokens 8k --decoded 4k --goal memory --kv-cache-dtype int8";
     {
         const Table table{32, 0.98};
         fails("advise " + asked + table.flag(), 2, "recalibrate");
@@ -284,7 +304,8 @@ TEST_CASE("advise 7: INT8 cache and depth reuse: recalibrate", "[cli][advise]") 
         CHECK(choice(stale, "depth_reuse")["size"] == 16);
     }
     const Table table{32, 0.995, "int8"};
-    CHECK(choice(advise(asked + table.flag()), "depth_reuse")["cache_bytes"] == 8192LL * (32 * 4096 + 16 * 4096));
+    CHECK(choice(advise(asked + table.flag()), "depth_reuse")["cache_bytes"] ==
+          8192LL * (32 * 4096 + 16 * 4096));
     fails("advise llama-2-7b --gpu h100 --kv-cache-dtype fp8" + table.flag(), 2, "recalibrate");
     fails("advise llama-3.1-70b --gpu h100 --kv-cache-dtype int8" + table.flag(), 2, "--similarity");
 }
@@ -294,7 +315,8 @@ TEST_CASE("advise 8: the cache is no bottleneck at all", "[cli][advise]") {
         return;
     }
     for (const char* goal : {"latency", "memory"}) {
-        const json at = advise("llama-3.1-70b --gpu h100 --gpus 8 --tp 8 --tokens 512 --goal " + std::string{goal});
+        const json at =
+            advise("llama-3.1-70b --gpu h100 --gpus 8 --tp 8 --tokens 512 --goal " + std::string{goal});
         CHECK(at["as_asked"]["fits"] == true);
         CHECK(at["as_asked"]["cache_share_of_reads"].get<double>() < 0.002);
         CHECK(starts(at, "look elsewhere"));
@@ -305,8 +327,11 @@ TEST_CASE("plan: every emitted line is read back, and its engine says that it fi
     if (!known()) {
         return;
     }
-    const char* models[] = {"llama-3.1-70b", "deepseek-v3", "gemma-3-27b", "qwen3-next-80b-a3b", "gpt-oss-120b", "qwen3-0.6b"};
-    const char* loads[] = {" --gpu h200 --gpus 8 --tokens 32k --batch 20", " --gpu b200 --gpus 12 --tokens 8k --batch 3 --util 0.8 --non-kv-bytes 6GiB --goal context"};
+    const char* models[] = {"llama-3.1-70b",      "deepseek-v3",  "gemma-3-27b",
+                            "qwen3-next-80b-a3b", "gpt-oss-120b", "qwen3-0.6b"};
+    const char* loads[] = {
+        " --gpu h200 --gpus 8 --tokens 32k --batch 20",
+        " --gpu b200 --gpus 12 --tokens 8k --batch 3 --util 0.8 --non-kv-bytes 6GiB --goal context"};
     int lines = 0;
     for (const std::string model : models) {
         for (const std::string load : loads) {
@@ -320,8 +345,9 @@ TEST_CASE("plan: every emitted line is read back, and its engine says that it fi
                 }
                 CHECK(emitted.code == 0);
                 const std::string line = emitted.out.substr(0, emitted.out.size() - 1);
-                const std::string beside = load.substr(0, load.find(" --gpus")) +
-                                           (load.find("--non-kv-bytes") != std::string::npos ? " --non-kv-bytes 6GiB" : "");
+                const std::string beside =
+                    load.substr(0, load.find(" --gpus")) +
+                    (load.find("--non-kv-bytes") != std::string::npos ? " --non-kv-bytes 6GiB" : "");
                 const json back = json_of("plan --launch " + quoted(line) + beside, "launch");
                 CHECK(back["fits"] == true);
                 CHECK(back["line"] == line);
@@ -344,14 +370,15 @@ TEST_CASE("plan: launch lines carry what was evaluated, and no other engine's li
         CHECK(vllm.find(part) != std::string::npos);
     }
     const std::string sglang = run(asked + " --dtypes fp8 --block-sizes 64 --emit sglang").out;
-    for (const char* part : {"--context-length 16384", "--mem-fraction-static 0.85", "--kv-cache-dtype fp8_e4m3",
-                             "--page-size 64", "--max-running-requests ", "--chunked-prefill-size 8192"}) {
+    for (const char* part :
+         {"--context-length 16384", "--mem-fraction-static 0.85", "--kv-cache-dtype fp8_e4m3",
+          "--page-size 64", "--max-running-requests ", "--chunked-prefill-size 8192"}) {
         CAPTURE(sglang, part);
         CHECK(sglang.find(part) != std::string::npos);
     }
     const std::string trtllm = run(asked + " --dtypes fp8 --block-sizes 64 --emit trtllm").out;
-    for (const char* part : {"--max_seq_len 16384", "free_gpu_memory_fraction: 0.85", "dtype: fp8", "tokens_per_block: 64",
-                             "--max_batch_size "}) {
+    for (const char* part : {"--max_seq_len 16384", "free_gpu_memory_fraction: 0.85", "dtype: fp8",
+                             "tokens_per_block: 64", "--max_batch_size "}) {
         CAPTURE(trtllm, part);
         CHECK(trtllm.find(part) != std::string::npos);
     }
@@ -375,8 +402,10 @@ TEST_CASE("plan: 64 GPUs, its JSON keeps its schema", "[cli][plan]") {
     if (!known()) {
         return;
     }
-    const json all = json_of("plan deepseek-v3 --gpu h200 --gpus 64 --tokens 32k --dtypes auto,fp8,bf16,fp8_ds_mla "
-                             "--block-sizes 0,32,64", "plan");
+    const json all = json_of(
+        "plan deepseek-v3 --gpu h200 --gpus 64 --tokens 32k --dtypes auto,fp8,bf16,fp8_ds_mla "
+        "--block-sizes 0,32,64",
+        "plan");
     CHECK(all["ranked"].size() > 100);
     for (const json& each : all["ranked"]) {
         const int tp = each["tp"];
@@ -384,7 +413,8 @@ TEST_CASE("plan: 64 GPUs, its JSON keeps its schema", "[cli][plan]") {
         CHECK(tp * each["pp"].get<int>() * each["dp"].get<int>() == 64);
         CHECK(tp % cp == 0);  // vLLM's context ranks are tensor ranks
     }
-    for (const json& each : json_of("plan llama-3.1-70b --gpu h100 --gpus 16 --tokens 8k", "plan")["ranked"]) {
+    for (const json& each :
+         json_of("plan llama-3.1-70b --gpu h100 --gpus 16 --tokens 8k", "plan")["ranked"]) {
         CHECK(each["dp_attention"] == false);  // a dense model: that is DP
         CHECK((each["cp"] == 1 || each["tp"].get<int>() >= 8 * each["cp"].get<int>()));
     }

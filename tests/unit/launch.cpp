@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Launch lines: what is written is read back to the same value, lines of other people are understood, nonsense is
-// refused at its place.
+// Launch lines: what is written is read back to the same value, lines of other people are understood,
+// nonsense is refused at its place.
 #include <catch2/catch.hpp>
 #include <kvcap/report/launch.hpp>
 #include <random>
@@ -13,7 +13,8 @@ namespace {
 Launch some_launch(std::mt19937_64& random) {
     const auto pick = [&](u64 most) { return random() % most; };
     constexpr const char* engines[] = {"vllm", "sglang", "llamacpp", "trtllm"};
-    constexpr const char* names[] = {"org/Model-7B", "a model", "it's", "/models/x_1.gguf", "$HOME/m", "a\"b\\c"};
+    constexpr const char* names[] = {"org/Model-7B",     "a model", "it's",
+                                     "/models/x_1.gguf", "$HOME/m", "a\"b\\c"};
     Launch launch{.engine = engines[pick(4)], .model = names[pick(6)]};
     launch.servers = static_cast<u32>(1 + pick(3));
     launch.tokens = 1 + pick(1 << 20);
@@ -72,7 +73,8 @@ TEST_CASE("a launch line is read back to the deployment it was written from", "[
 
 TEST_CASE("launch lines as people write them", "[launch]") {
     const Launch vllm = read(
-        "VLLM_USE_V1=1 /opt/venv/bin/vllm serve --model=deepseek-ai/DeepSeek-V3 -tp 8 \\\n --max-model-len 32K "
+        "VLLM_USE_V1=1 /opt/venv/bin/vllm serve --model=deepseek-ai/DeepSeek-V3 -tp 8 \\\n --max-model-len "
+        "32K "
         "--gpu-memory-utilization=0.92 --trust-remote-code --port 8000 --max-num-seqs 16");
     CHECK(vllm.model == "deepseek-ai/DeepSeek-V3");
     CHECK(vllm.tp == 8);
@@ -96,8 +98,10 @@ TEST_CASE("launch lines as people write them", "[launch]") {
     CHECK(read("llama-server -m m.gguf -c 65536 -np 4").tokens == 16384);
     CHECK(llama.flags.at("flash-attn") == "on");
     const Launch trtllm = read(
-        "printf 'enable_attention_dp: true\\nkv_cache_config: {tokens_per_block: 64, dtype: fp8}\\n' > x.yaml && "
-        "trtllm-serve serve m --tp_size 8 --max_batch_size 32 --kv_cache_free_gpu_memory_fraction 0.7 --config x.yaml");
+        "printf 'enable_attention_dp: true\\nkv_cache_config: {tokens_per_block: 64, dtype: fp8}\\n' > "
+        "x.yaml && "
+        "trtllm-serve serve m --tp_size 8 --max_batch_size 32 --kv_cache_free_gpu_memory_fraction 0.7 "
+        "--config x.yaml");
     CHECK(trtllm.attention_dp);
     CHECK(trtllm.flags.at("tokens-per-block") == "64");
     CHECK(trtllm.dtype == "fp8");

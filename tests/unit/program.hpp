@@ -31,7 +31,9 @@ inline std::string text_of(const std::filesystem::path& path) {
 }
 
 /// Only a build without examples has no program.
-inline bool known() { return std::getenv("KVCAP_CLI") != nullptr; }
+inline bool known() {
+    return std::getenv("KVCAP_CLI") != nullptr;
+}
 
 /// A word that a shell takes as it is.
 inline std::string quoted(const std::string& word) {
@@ -61,7 +63,8 @@ inline bool of_type(const json& value, const std::string& type) {
            (type == "null" && value.is_null());
 }
 
-/// The first violation of a schema (type, const, enum, required, properties, items); empty when there is none.
+/// The first violation of a schema (type, const, enum, required, properties, items); empty when there is
+/// none.
 inline std::string violation(const json& value, const json& schema, const std::string& at = "") {
     if (schema.contains("const") && value != schema["const"]) {
         return at + ": not " + schema["const"].dump();
@@ -72,7 +75,8 @@ inline std::string violation(const json& value, const json& schema, const std::s
     }
     if (schema.contains("type")) {
         const json types = schema["type"].is_array() ? schema["type"] : json::array({schema["type"]});
-        if (std::none_of(types.begin(), types.end(), [&](const json& type) { return of_type(value, type); })) {
+        if (std::none_of(types.begin(), types.end(),
+                         [&](const json& type) { return of_type(value, type); })) {
             return at + ": " + value.dump().substr(0, 40) + " is no " + schema["type"].dump();
         }
     }
@@ -84,9 +88,10 @@ inline std::string violation(const json& value, const json& schema, const std::s
     std::string wrong;
     if (value.is_object()) {
         for (const auto& [key, part] : value.items()) {
-            wrong = !wrong.empty()                          ? wrong
-                    : !schema["properties"].contains(key) ? at + ": unknown key " + key
-                                                            : violation(part, schema["properties"][key], at + '/' + key);
+            wrong = !wrong.empty() ? wrong
+                    : !schema["properties"].contains(key)
+                        ? at + ": unknown key " + key
+                        : violation(part, schema["properties"][key], at + '/' + key);
         }
     }
     for (std::size_t i = 0; value.is_array() && wrong.empty() && i < value.size(); ++i) {
@@ -96,7 +101,8 @@ inline std::string violation(const json& value, const json& schema, const std::s
 }
 
 inline std::string violation_of(const json& value, const std::string& schema) {
-    const auto path = std::filesystem::path{KVCAP_SOURCE_DIR} / "docs/reference/schemas" / (schema + ".schema.json");
+    const auto path =
+        std::filesystem::path{KVCAP_SOURCE_DIR} / "docs/reference/schemas" / (schema + ".schema.json");
     return violation(value, json::parse(text_of(path)));
 }
 
@@ -106,8 +112,8 @@ inline std::size_t widest(const std::string& text) {
     std::size_t most = 0;
     for (std::string line; std::getline(lines, line);) {
         most = std::max(most, static_cast<std::size_t>(std::count_if(line.begin(), line.end(), [](char c) {
-            return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-        })));
+                            return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+                        })));
     }
     return most;
 }

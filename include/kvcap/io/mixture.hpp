@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How many experts does a token visit, of how many, in how many layers? From the same config keys that count the
-// parameters. What a step reads and what expert traffic costs follow from it.
+// How many experts does a token visit, of how many, in how many layers? From the same config keys that count
+// the parameters. What a step reads and what expert traffic costs follow from it.
 #pragma once
 
 #include <cmath>
@@ -45,8 +45,7 @@ inline Mixture mixture_of(std::string_view config, const Weights& weights) {
         mixture.layers += group.part == WeightPart::experts ? 1 : 0;
     }
     if (mixture.layers != 0) {
-        mixture.experts =
-            first({"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"});
+        mixture.experts = first({"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"});
         mixture.per_token = first({"num_experts_per_tok", "num_experts_per_token", "experts_per_token",
                                    "top_k_experts", "moe_topk", "moe_k"});
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads a similarity table for depth reuse: how alike the keys and values of each layer and the one before it were,
-// and under which storage and attention kind that was measured.
+// Reads a similarity table for depth reuse: how alike the keys and values of each layer and the one before it
+// were, and under which storage and attention kind that was measured.
 //   {"schema": "kvcap.similarity/1", "dtype": "bf16", "kind": "attention", "similarity": [null, 0.97, 0.983]}
 #pragma once
 
@@ -20,19 +20,27 @@ struct ReadSimilarity {
 namespace io {
 
 /// Thousandths of a share in 0..1, rounded down, so that a threshold is never passed by rounding.
-inline u16 thousandths(double share) noexcept { return static_cast<u16>(share * 1000 + 1e-9); }
+inline u16 thousandths(double share) noexcept {
+    return static_cast<u16>(share * 1000 + 1e-9);
+}
 
 inline std::optional<Problem> read_rows(JsonValue rows, SimilarityTable& table) {
     if (!rows.is_array() || rows.size() == 0 || rows.size() > 256) {
-        return Problem{Trouble::invalid, "/similarity", rows.shown(),
-                       "a list with one number for each layer, at most 256, the first null", {}};
+        return Problem{Trouble::invalid,
+                       "/similarity",
+                       rows.shown(),
+                       "a list with one number for each layer, at most 256, the first null",
+                       {}};
     }
     std::optional<Problem> wrong;
     rows.each([&](u32 i, std::string_view, JsonValue row) {
         const bool blank = i == 0 && row.is_null();
         if (!wrong && !blank && !(row.is_number() && row.real() >= -1 && row.real() <= 1)) {
-            wrong = Problem{Trouble::invalid, "/similarity/" + std::to_string(i), row.shown(),
-                            "a cosine similarity, at most 1", {}};
+            wrong = Problem{Trouble::invalid,
+                            "/similarity/" + std::to_string(i),
+                            row.shown(),
+                            "a cosine similarity, at most 1",
+                            {}};
         }
         const double share = blank || !(row.real() > 0) ? 0 : row.real();
         static_cast<void>(table.thousandths.push(thousandths(share)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which weights does one step read on a rank, and how many flops are they a token? All but the input embedding
-// (looked up), and of routed experts those that some token of the step visits, when routing is even.
+// Which weights does one step read on a rank, and how many flops are they a token? All but the input
+// embedding (looked up), and of routed experts those that some token of the step visits, when routing is
+// even.
 #pragma once
 
 #include <kvcap/io/mixture.hpp>
@@ -13,12 +14,12 @@ inline u64 parameters_of(const WeightGroup& group, const Weights& all) noexcept 
     return all.parameters == 0 ? group.bytes / 2 : group.parameters;
 }
 
-/// The group as one step reads it on a rank. tokens: of the step, over all ranks that the experts are dealt to.
+/// The group as one step reads it on a rank. tokens: of the step, over all ranks that the experts are dealt
+/// to.
 inline WeightReads::Part part_read(const WeightGroup& group, const Weights& all, const Mixture& mixture,
                                    const WeightSplit& split, u64 tokens) {
     const u64 here = bytes_on_rank(group, split);
-    const double of_all =
-        group.bytes == 0 ? 0 : static_cast<double>(here) / static_cast<double>(group.bytes);
+    const double of_all = group.bytes == 0 ? 0 : static_cast<double>(here) / static_cast<double>(group.bytes);
     double active = of_all * static_cast<double>(parameters_of(group, all));
     double read = static_cast<double>(here);
     if (group.part == WeightPart::experts && mixture.routed()) {
@@ -39,14 +40,15 @@ inline Result<WeightReads> weight_reads(const Weights& weights, const Mixture& m
     const bool last = stage + 1 == split.sharding.pp;
     WeightReads reads{};
     for (const WeightGroup& group : weights.groups) {
-        const bool as_head = group.part == WeightPart::head ||
-                             (group.part == WeightPart::embedding && weights.tied);
-        const bool here = group.layer == no_layer ? last : group.layer >= own->begin && group.layer < own->end;
+        const bool as_head =
+            group.part == WeightPart::head || (group.part == WeightPart::embedding && weights.tied);
+        const bool here =
+            group.layer == no_layer ? last : group.layer >= own->begin && group.layer < own->end;
         if (!here || (group.part == WeightPart::embedding && !weights.tied)) {
             continue;
         }
         const WeightReads::Part part = part_read(group, weights, mixture, split, tokens);
-        WeightReads::Part& to = as_head                                 ? reads.head
+        WeightReads::Part& to = as_head                             ? reads.head
                                 : group.part == WeightPart::keys    ? reads.keys
                                 : group.part == WeightPart::dense   ? reads.dense
                                 : group.part == WeightPart::experts ? reads.experts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which techniques make a cache smaller or its use cheaper, as choices: values that turn one variant of a deployment
-// into another, so that they stack. Prices are in advice_cost.hpp, the order in advice_rank.hpp.
+// Which techniques make a cache smaller or its use cheaper, as choices: values that turn one variant of a
+// deployment into another, so that they stack. Prices are in advice_cost.hpp, the order in advice_rank.hpp.
 #pragma once
 
 #include <kvcap/layer/latent.hpp>
@@ -12,23 +12,32 @@
 namespace kvcap::inline v1 {
 
 enum class Technique : u8 {
-    prefix_cache, more_tp, attention_dp, quantised_8, quantised_4, depth_reuse, low_rank, latent, fewer_heads,
-    window, budget,
+    prefix_cache,
+    more_tp,
+    attention_dp,
+    quantised_8,
+    quantised_4,
+    depth_reuse,
+    low_rank,
+    latent,
+    fewer_heads,
+    window,
+    budget,
 };
 
-/// size: what the technique counts: tokens of a shared prefix, of a window or of a budget; tensor ranks; heads; the
-/// latent's width; thousandths of a width that a low rank keeps.
+/// size: what the technique counts: tokens of a shared prefix, of a window or of a budget; tensor ranks;
+/// heads; the latent's width; thousandths of a width that a low rank keeps.
 struct Choice {
     Technique technique = Technique::prefix_cache;
     u64 size = 0;
     friend constexpr bool operator==(const Choice&, const Choice&) = default;
 };
 
-/// A model on a split as it would run. held: what is stored. read: what attention reads while decoding; they differ
-/// under depth reuse, where a layer reads what the layer before it stores. prompt: what attention computes a prompt on
-/// (latents and low ranks are expanded there, a budget drops afterwards). `fallback` thousandths of decoded tokens are
-/// held as in `read`. keys_left: thousandths of the k and v projections that a step still reads. skipped: tokens of a
-/// stored prefix.
+/// A model on a split as it would run. held: what is stored. read: what attention reads while decoding; they
+/// differ under depth reuse, where a layer reads what the layer before it stores. prompt: what attention
+/// computes a prompt on (latents and low ranks are expanded there, a budget drops afterwards). `fallback`
+/// thousandths of decoded tokens are held as in `read`. keys_left: thousandths of the k and v projections
+/// that a step still reads. skipped: tokens of a stored prefix.
 struct Variant {
     ModelSpec held{};
     ModelSpec read{};
@@ -49,15 +58,23 @@ struct Variant {
     friend constexpr bool operator==(const Variant&, const Variant&) = default;
 };
 
-constexpr Variant variant_of(const ModelSpec& model, const Sharding& sharding = {}, bool attention_dp = false) noexcept {
-    return {.held = model, .read = model, .prompt = model, .sharding = sharding, .attention_dp = attention_dp};
+constexpr Variant variant_of(const ModelSpec& model, const Sharding& sharding = {},
+                             bool attention_dp = false) noexcept {
+    return {
+        .held = model, .read = model, .prompt = model, .sharding = sharding, .attention_dp = attention_dp};
 }
 
-/// Caches that a technique on keys, values or latents may change: those of decoder tokens that keep everything.
-constexpr bool changeable(const LayerForm& form) noexcept {
+/// Caches of keys and values, or of latents: those that storage, widths and heads change.
+constexpr bool attends(const LayerForm& form) noexcept {
+    const bool attention = form.kind == Kind::attention || form.kind == Kind::latent;
+    return attention && form.retention.keep != Keep::once && !form.streams.empty();
+}
+
+/// Those of decoder tokens that keep everything: what a window or a budget cuts.
+constexpr bool keeps_all(const LayerForm& form) noexcept {
     const Retention& kept = form.retention;
-    const bool attends = form.kind == Kind::attention || form.kind == Kind::latent;
-    return attends && kept.keep == Keep::everything && kept.source != Source::encoder && kept.stride == 1;
+    return attends(form) && kept.keep == Keep::everything && kept.source != Source::encoder &&
+           kept.stride == 1;
 }
 
 namespace advice {
@@ -81,7 +98,8 @@ constexpr LayerForm with_heads(LayerForm form, u32 heads) noexcept {
     return form;
 }
 
-/// Keys and values of 1 / 1000 x size of their width (Palu, Chang et al. 2024): the rank of their projections.
+/// Keys and values of 1 / 1000 x size of their width (Palu, Chang et al. 2024): the rank of their
+/// projections.
 constexpr LayerForm with_rank(LayerForm form, u64 thousandths) noexcept {
     for (Stream& stream : form.streams) {
         stream.width = static_cast<u32>(larger(stream.width * thousandths / 1000, 1));
@@ -89,10 +107,15 @@ constexpr LayerForm with_rank(LayerForm form, u64 thousandths) noexcept {
     return form;
 }
 
-/// One latent per token for all heads, in the format of the keys (DeepSeek-V2: 4 head widths, and half of one for rope).
+/// One latent per token for all heads, in the format of the keys (DeepSeek-V2: 4 head widths, and half of one
+/// for rope).
 constexpr LayerForm as_latent(const LayerForm& form, u64 latent) noexcept {
-    const ElementFormat format = form.streams[0].format;
-    return Mla{.latent = static_cast<u32>(latent), .rope = static_cast<u32>(latent / 8), .format = format}.forms()[0];
+    LayerForm one = Mla{.latent = static_cast<u32>(latent),
+                        .rope = static_cast<u32>(latent / 8),
+                        .format = form.streams[0].format}
+                        .forms()[0];
+    one.retention = form.retention;
+    return one;
 }
 
 constexpr LayerForm changed(const Choice& choice, const LayerForm& form) noexcept {
@@ -111,17 +134,18 @@ constexpr LayerForm changed(const Choice& choice, const LayerForm& form) noexcep
 
 }  // namespace advice
 
-/// Heads of the first cache of keys and values that keeps everything; 0 without one.
-constexpr u32 growing_heads(const ModelSpec& model) noexcept {
+/// KV heads of the first cache of keys and values; 0 without one.
+constexpr u32 kv_heads(const ModelSpec& model) noexcept {
     for (const LayerForm& form : model.forms) {
-        if (form.kind == Kind::attention && changeable(form)) {
+        if (form.kind == Kind::attention && attends(form)) {
             return form.streams[0].heads;
         }
     }
     return 0;
 }
 
-/// The variant with the choice made. Depth reuse takes a list of layers: with_reuse. Errors: those of the core.
+/// The variant with the choice made. Depth reuse takes a list of layers: with_reuse. Errors: those of the
+/// core.
 constexpr Result<Variant> apply(const Choice& choice, Variant on) noexcept {
     switch (choice.technique) {
         case Technique::prefix_cache: on.skipped = choice.size; return on;
@@ -129,12 +153,13 @@ constexpr Result<Variant> apply(const Choice& choice, Variant on) noexcept {
         case Technique::attention_dp: on.attention_dp = true; return on;
         case Technique::depth_reuse: return Error{.code = Errc::refused_combination};
         case Technique::fewer_heads:
-            on.keys_left = on.keys_left * choice.size / larger(growing_heads(on.read), 1);
+            on.keys_left = on.keys_left * choice.size / larger(kv_heads(on.read), 1);
             break;
         default: break;
     }
     const auto rule = [&](u32, const LayerForm& form) noexcept {
-        return changeable(form) ? advice::changed(choice, form) : form;
+        const bool cuts = choice.technique == Technique::window || choice.technique == Technique::budget;
+        return (cuts ? keeps_all(form) : attends(form)) ? advice::changed(choice, form) : form;
     };
     const Result<ModelSpec> held = restored(on.held, rule);
     const Result<ModelSpec> read = restored(on.read, rule);
@@ -147,8 +172,8 @@ constexpr Result<Variant> apply(const Choice& choice, Variant on) noexcept {
     return on;
 }
 
-/// Layers that take the keys and values of the layer before while decoding; `fallback` thousandths of the tokens are
-/// computed in full after all.
+/// Layers that take the keys and values of the layer before while decoding; `fallback` thousandths of the
+/// tokens are computed in full after all.
 constexpr Result<Variant> with_reuse(Variant on, const LayerList& layers, u64 fallback = 0) noexcept {
     const Result<ModelSpec> held = with_depth_reuse(on.held, layers);
     if (!held) {

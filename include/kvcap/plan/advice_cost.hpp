@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What does a variant cost? Memory of the fullest GPU, a decode step, a first token and the most tokens a second, all
-// bounds at the device's peak (roofline). Prefill computes every layer, so depth reuse leaves the first token alone.
+// What does a variant cost? Memory of the fullest GPU, a decode step, a first token and the most tokens a
+// second, all bounds at the device's peak (roofline). Prefill computes every layer, so depth reuse leaves the
+// first token alone.
 #pragma once
 
 #include <kvcap/plan/advice.hpp>
@@ -9,9 +10,10 @@
 
 namespace kvcap::inline v1 {
 
-/// What serves, beside the variant. reads(variant, tokens, stage) -> Result<WeightReads>: weights a step of so many
-/// tokens reads on a rank. stored(variant, stage) -> Bytes: weights in a rank's memory. room: memory of a rank for
-/// weights and cache (0: not known). gpus: as many as all replicas together take (0: one replica).
+/// What serves, beside the variant. reads(variant, tokens, stage) -> Result<WeightReads>: weights a step of
+/// so many tokens reads on a rank. stored(variant, stage) -> Bytes: weights in a rank's memory. room: memory
+/// of a rank for weights and cache (0: not known). gpus: as many as all replicas together take (0: one
+/// replica).
 template <class Reads, class Stored>
 struct Site {
     Device device{};
@@ -31,9 +33,9 @@ struct Wanted {
     u64 sequences = 1;
 };
 
-/// cache, memory: of the fullest rank for what is wanted. step: seconds a token, over all stages. first: seconds until
-/// one prompt is computed. rate: tokens a second when `most` sequences run. read, cache_read: bytes of one step on
-/// the rank that reads most.
+/// cache, memory: of the fullest rank for what is wanted. step: seconds a token, over all stages. first:
+/// seconds until one prompt is computed. rate: tokens a second when `most` sequences run. read, cache_read:
+/// bytes of one step on the rank that reads most.
 struct Costs {
     Bytes cache{};
     Bytes memory{};
@@ -67,7 +69,8 @@ struct Held {
     Bytes shared{};  ///< once: a stored prefix, and constants of the model
 };
 
-/// What `lengths` hold on a stage: fallback tokens as without reuse, a shared prefix once where caches keep everything.
+/// What `lengths` hold on a stage: fallback tokens as without reuse, a shared prefix once where caches keep
+/// everything.
 constexpr Result<Held> held_on(const Variant& on, const Lengths& lengths, u32 stage) noexcept {
     const Result<Footprint> least = fold(on.held, lengths, on.attention(), {.stage = stage});
     const Result<Footprint> most = fold(on.read, lengths, on.attention(), {.stage = stage});
@@ -76,15 +79,17 @@ constexpr Result<Held> held_on(const Variant& on, const Lengths& lengths, u32 st
     if (!least || !most || !before) {
         return least ? most ? before.error() : most.error() : least.error();
     }
-    const u64 saved = most->per_sequence().value - smaller(least->per_sequence().value, most->per_sequence().value);
+    const u64 saved =
+        most->per_sequence().value - smaller(least->per_sequence().value, most->per_sequence().value);
     const Bytes back{ceil_div(saturating_product(saved, on.fallback), 1000)};
     const Bytes all = least->per_sequence() + back;
     return Held{minus(all, before->growing).value_or({}), before->growing + least->once};
 }
 
-/// Bytes of k and v projections that reusing layers do not read, on a rank: hidden x elements of their caches, at the
-/// bytes a parameter of the attention takes.
-constexpr Bytes skipped_projections(const Variant& on, const WeightReads& reads, u64 hidden, u32 stage) noexcept {
+/// Bytes of k and v projections that reusing layers do not read, on a rank: hidden x elements of their
+/// caches, at the bytes a parameter of the attention takes.
+constexpr Bytes skipped_projections(const Variant& on, const WeightReads& reads, u64 hidden,
+                                    u32 stage) noexcept {
     const u64 params = saturating_sum(reads.attention.active, reads.keys.active);
     const LayerRange own = layers_of_stage(on.read.layers, on.sharding, stage).value_or({});
     double skipped = 0;
@@ -95,12 +100,15 @@ constexpr Bytes skipped_projections(const Variant& on, const WeightReads& reads,
         }
         for (const Stream& stream : form->streams) {
             const u64 heads = heads_on_rank(stream, on.attention()).value_or(0);
-            skipped += static_cast<double>(hidden) * static_cast<double>(saturating_product(heads, stream.width));
+            skipped +=
+                static_cast<double>(hidden) * static_cast<double>(saturating_product(heads, stream.width));
         }
     }
-    const double each = params == 0 ? 0 : static_cast<double>((reads.attention.read + reads.keys.read).value) /
-                                              static_cast<double>(params);
-    return Bytes{static_cast<u64>(skipped * each * static_cast<double>(1000 - smaller(on.fallback, 1000)) / 1000)};
+    const double each = params == 0 ? 0
+                                    : static_cast<double>((reads.attention.read + reads.keys.read).value) /
+                                          static_cast<double>(params);
+    return Bytes{
+        static_cast<u64>(skipped * each * static_cast<double>(1000 - smaller(on.fallback, 1000)) / 1000)};
 }
 
 /// One decode step of `each` sequences on a rank of a stage.
@@ -121,7 +129,8 @@ constexpr Result<StepCost> step_on(const Variant& on, const auto& site, const Le
 }  // namespace advice
 
 /// Seconds of a step of `each` sequences on every rank that holds requests: the stages after one another.
-constexpr Result<double> step_seconds(const Variant& on, const auto& site, const Lengths& lengths, u64 each) noexcept {
+constexpr Result<double> step_seconds(const Variant& on, const auto& site, const Lengths& lengths,
+                                      u64 each) noexcept {
     double sum = 0;
     for (u32 stage = 0; stage < on.sharding.pp; ++stage) {
         const Result<StepCost> step = advice::step_on(on, site, lengths, each, stage);
@@ -145,7 +154,8 @@ constexpr Result<double> first_seconds(const Variant& on, const auto& site, cons
         active += reads->total().active_params - reads->experts.active + reads->experts.active / spread;
     }
     const u64 stored = smaller(on.skipped, lengths.prompt.value);
-    const Result<u64> all = prefill_flops(on.prompt, lengths.prompt.value, active, on.attention(), site.facts);
+    const Result<u64> all =
+        prefill_flops(on.prompt, lengths.prompt.value, active, on.attention(), site.facts);
     const Result<u64> known = prefill_flops(on.prompt, stored, active, on.attention(), site.facts);
     if (!all || !known) {
         return all ? known.error() : all.error();
@@ -169,7 +179,9 @@ constexpr Result<Costs> costs_of(const Variant& on, const auto& site, const Want
         costs.cache = cache < costs.cache ? costs.cache : cache;
         costs.memory = weights + cache < costs.memory ? costs.memory : weights + cache;
         const u64 left = minus(site.room, weights + held->shared).value_or({}).value;
-        const u64 here = site.room.value == 0 ? each : held->own.value == 0 ? off_scale : left / held->own.value;
+        const u64 here = site.room.value == 0   ? each
+                         : held->own.value == 0 ? off_scale
+                                                : left / held->own.value;
         costs.most = smaller(costs.most, here);
         if (!(step->bytes() < costs.read)) {
             costs.read = step->bytes();

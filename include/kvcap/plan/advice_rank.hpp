@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which choice first? By what it saves of the goal; choices that this checkpoint runs as it is before those that need
-// training, and those before choices that forget tokens. If what is wanted does not fit, choices that make it fit come
-// first, the least risk in front.
+// Which choice first? By what it saves of the goal; choices that this checkpoint runs as it is before those
+// that need training, and those before choices that forget tokens. If what is wanted does not fit, choices
+// that make it fit come first, the least risk in front.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ enum class Aim : u8 { memory, latency, ttft, throughput };
 /// none: same outputs. measure: small loss that must be measured. high: large loss is possible.
 enum class Risk : u8 { none, measure, high };
 
-/// What a choice asks of the model: nothing (a flag), a calibration of this checkpoint, training, or that old tokens
-/// may be forgotten.
+/// What a choice asks of the model: nothing (a flag), a calibration of this checkpoint, training, or that old
+/// tokens may be forgotten.
 enum class Effort : u8 { flag, calibration, training, forgetting };
 
 constexpr Risk risk_of(Technique technique) noexcept {
@@ -101,30 +101,30 @@ constexpr bool better(const Advice& a, const Advice& b, bool baseline_fits) noex
 
 /// What to try: sizes of the techniques that have one.
 struct Tries {
-    u64 prefix = 0;        ///< tokens of a prompt that are stored before it comes; 0: not known
-    u64 window = 4096;     ///< StreamingLLM: 4 sinks and a window
-    u64 budget = 200;      ///< H2O: thousandths of the tokens
-    u64 rank = 500;        ///< low rank: thousandths of the width
-    u32 most_tp = 1;       ///< tensor ranks there are
-    LayerList reusing{};   ///< layers that a similarity table allows to reuse; empty: no table
+    u64 prefix = 0;       ///< tokens of a prompt that are stored before it comes; 0: not known
+    u64 window = 4096;    ///< StreamingLLM: 4 sinks and a window
+    u64 budget = 200;     ///< H2O: thousandths of the tokens
+    u64 rank = 500;       ///< low rank: thousandths of the width
+    u32 most_tp = 1;      ///< tensor ranks there are
+    LayerList reusing{};  ///< layers that a similarity table allows to reuse; empty: no table
     u64 fallback = 0;
 };
 
-/// Width of the first stream of keys that grows; 0 without one.
-constexpr u64 growing_width(const ModelSpec& model) noexcept {
+/// Width of the first cache of keys; 0 without one.
+constexpr u64 key_width(const ModelSpec& model) noexcept {
     for (const LayerForm& form : model.forms) {
-        if (form.kind == Kind::attention && changeable(form)) {
+        if (form.kind == Kind::attention && attends(form)) {
             return form.streams[0].width;
         }
     }
     return 0;
 }
 
-/// Whether a growing cache is stored in more than a byte an element, and whether it is keys and values.
+/// Whether a cache is stored in more than a byte an element, and whether it is keys and values.
 constexpr bool stores_wide(const ModelSpec& model, bool heads_only) noexcept {
     for (const LayerForm& form : model.forms) {
         const ElementFormat format = form.streams.empty() ? ElementFormat{} : form.streams[0].format;
-        if (changeable(form) && (!heads_only || form.kind == Kind::attention) && format.bytes > format.elems) {
+        if (attends(form) && (!heads_only || form.kind == Kind::attention) && format.bytes > format.elems) {
             return true;
         }
     }
@@ -133,7 +133,7 @@ constexpr bool stores_wide(const ModelSpec& model, bool heads_only) noexcept {
 
 constexpr bool grows(const ModelSpec& model) noexcept {
     for (const LayerForm& form : model.forms) {
-        if (changeable(form)) {
+        if (keeps_all(form)) {
             return true;
         }
     }
@@ -150,8 +150,8 @@ inline std::vector<Choice> choices_for(const Variant& on, const Lengths& each, c
             all.push_back({technique, size});
         }
     };
-    const u64 heads = growing_heads(model);
-    const u64 width = growing_width(model);
+    const u64 heads = kv_heads(model);
+    const u64 width = key_width(model);
     const u64 budget = tokens * tries.budget / 1000;
     offer(tries.prefix != 0, Technique::prefix_cache, smaller(tries.prefix, each.prompt.value));
     offer(on.sharding.tp * 2 <= tries.most_tp, Technique::more_tp, u64{on.sharding.tp} * 2);

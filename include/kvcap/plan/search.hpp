@@ -44,7 +44,8 @@ struct Dropped {
 
 enum class Goal : u8 { sequences, context, least_read };
 
-/// cp_inside_tp: context ranks are tensor ranks that would hold copies (vLLM), and take no devices of their own.
+/// cp_inside_tp: context ranks are tensor ranks that would hold copies (vLLM), and take no devices of their
+/// own.
 struct SearchSpace {
     u32 devices = 1;
     u32 formats = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The launch line of a deployment, with everything that was evaluated: split, lengths, memory share, storage, blocks.
-// io/launch.hpp reads it back to the same value.
+// The launch line of a deployment, with everything that was evaluated: split, lengths, memory share, storage,
+// blocks. io/launch.hpp reads it back to the same value.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,8 @@ namespace kvcap::inline v1::report {
 
 /// A word for a shell: quoted when a shell would change it.
 inline std::string shell_word(const std::string& word) {
-    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";
+    constexpr std::string_view plain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";
     if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
         return word;
     }
@@ -30,19 +31,22 @@ inline std::string other_flags(const Launch& launch) {
 }
 
 inline std::string vllm_line(const Launch& l) {
-    std::string out = fmt::format("vllm serve {} --tensor-parallel-size {} --pipeline-parallel-size {} --data-parallel-size {}",
-                                  shell_word(l.model), l.attention_dp ? 1 : l.tp, l.pp, l.attention_dp ? l.tp : l.dp);
+    std::string out = fmt::format(
+        "vllm serve {} --tensor-parallel-size {} --pipeline-parallel-size {} --data-parallel-size {}",
+        shell_word(l.model), l.attention_dp ? 1 : l.tp, l.pp, l.attention_dp ? l.tp : l.dp);
     out += l.cp > 1 ? fmt::format(" --decode-context-parallel-size {}", l.cp) : "";
     out += l.attention_dp ? " --enable-expert-parallel" : "";
-    out += fmt::format(" --max-model-len {} --max-num-seqs {} --kv-cache-dtype {}", l.tokens, l.sequences, l.dtype);
+    out += fmt::format(" --max-model-len {} --max-num-seqs {} --kv-cache-dtype {}", l.tokens, l.sequences,
+                       l.dtype);
     out += l.util.empty() ? "" : " --gpu-memory-utilization " + l.util;
     out += l.budget.empty() ? "" : " --kv-cache-memory-bytes " + l.budget;
     return out + other_flags(l);
 }
 
 inline std::string sglang_line(const Launch& l) {
-    std::string out = fmt::format("python -m sglang.launch_server --model-path {} --tp-size {} --pp-size {} --dp-size {}",
-                                  shell_word(l.model), l.tp, l.pp, l.attention_dp ? l.tp : l.dp);
+    std::string out =
+        fmt::format("python -m sglang.launch_server --model-path {} --tp-size {} --pp-size {} --dp-size {}",
+                    shell_word(l.model), l.tp, l.pp, l.attention_dp ? l.tp : l.dp);
     out += l.attention_dp ? fmt::format(" --enable-dp-attention --ep-size {}", l.tp) : "";
     out += fmt::format(" --context-length {} --max-running-requests {} --kv-cache-dtype {}", l.tokens,
                        saturating_product(l.sequences, l.attention_dp ? l.tp : 1), l.dtype);
@@ -52,8 +56,8 @@ inline std::string sglang_line(const Launch& l) {
 
 inline std::string llama_line(Launch l) {
     const u32 devices = static_cast<u32>(larger(l.tp, l.pp));
-    std::string out = fmt::format("llama-server -m {} -c {} -np {} -ngl 999", shell_word(l.model), l.flags["ctx-size"],
-                                  l.sequences);
+    std::string out = fmt::format("llama-server -m {} -c {} -np {} -ngl 999", shell_word(l.model),
+                                  l.flags["ctx-size"], l.sequences);
     std::string parts = "1";
     for (u32 i = 1; i < devices; ++i) {
         parts += ",1";
@@ -83,8 +87,8 @@ inline std::string trtllm_line(Launch l) {
     }
     std::string yaml = "kv_cache_config: {" + cache + "}\\n";
     yaml += l.attention_dp ? "enable_attention_dp: true\\n" : "";
-    std::string out = fmt::format("printf '{}' > kvcap.yaml && trtllm-serve {} --tp_size {} --pp_size {}", yaml,
-                                  shell_word(l.model), l.tp, l.pp);
+    std::string out = fmt::format("printf '{}' > kvcap.yaml && trtllm-serve {} --tp_size {} --pp_size {}",
+                                  yaml, shell_word(l.model), l.tp, l.pp);
     out += l.attention_dp ? fmt::format(" --ep_size {}", l.tp) : "";
     out += fmt::format(" --max_seq_len {} --max_batch_size {}", l.tokens, l.sequences);
     for (const auto& [name, value] : l.flags) {

@@ -283,8 +283,8 @@ private:
         }
         std::string out;
         for (const Label& label : all) {
-            out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\">{}</text>\n", width - right_of() + 8,
-                               label.y + 4, label.style, escaped(label.text));
+            out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\">{}</text>\n",
+                               width - right_of() + 8, label.y + 4, label.style, escaped(label.text));
         }
         return out;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The roofline of one deployment as a sheet of numbers: what a step reads and computes by part, against the device,
-// and what links carry. roofline_text.hpp and roofline_json.hpp write it down.
+// The roofline of one deployment as a sheet of numbers: what a step reads and computes by part, against the
+// device, and what links carry. roofline_text.hpp and roofline_json.hpp write it down.
 #pragma once
 
 #include <kvcap/io/mixture.hpp>
@@ -21,7 +21,8 @@ struct RooflinePart {
     }
 };
 
-/// per_position: flops / bytes of one cached position. expanded: the same with heads written out (0: no latent).
+/// per_position: flops / bytes of one cached position. expanded: the same with heads written out (0: no
+/// latent).
 struct Intensity {
     std::string name;
     double per_position = 0;
@@ -31,21 +32,21 @@ struct Intensity {
 struct RooflineSheet {
     Device device{};
     u64 tokens = 0;
-    u64 sequences = 1;   ///< of the rank
+    u64 sequences = 1;  ///< of the rank
     u64 generated = 0;
     u32 stages = 1;
     std::vector<RooflinePart> parts{};
     std::vector<Intensity> intensities{};
-    StepCost step{};             ///< of the slowest stage
-    double step_seconds = 0;     ///< all stages
-    u64 cache_passes_at = 0;     ///< sequences of the rank; off_scale: never
-    u64 prompt_flops = 0;        ///< of the whole replica
-    double prompt_seconds = 0;   ///< at peak, on the replica's tensor ranks
-    Bytes prefix{};              ///< each byte once
-    Bytes prefix_on_rank{};      ///< of the fullest rank
-    double replica_peak = 0;     ///< flops a second of all its ranks
-    ExpertTraffic experts{};     ///< per_token() 0: none are routed
-    Bytes cache_per_token{};     ///< each byte once
+    StepCost step{};            ///< of the slowest stage
+    double step_seconds = 0;    ///< all stages
+    u64 cache_passes_at = 0;    ///< sequences of the rank; off_scale: never
+    u64 prompt_flops = 0;       ///< of the whole replica
+    double prompt_seconds = 0;  ///< at peak, on the replica's tensor ranks
+    Bytes prefix{};             ///< each byte once
+    Bytes prefix_on_rank{};     ///< of the fullest rank
+    double replica_peak = 0;    ///< flops a second of all its ranks
+    ExpertTraffic experts{};    ///< per_token() 0: none are routed
+    Bytes cache_per_token{};    ///< each byte once
     bool weights_known = true;
 
     bool reads_bind() const {
@@ -67,8 +68,7 @@ inline std::vector<RooflinePart> parts_of(const WeightReads& weights, const Cach
     std::vector<RooflinePart> parts{};
     const auto add = [&](const char* name, const WeightReads::Part& part) {
         if (part.read.value != 0) {
-            parts.push_back(
-                {name, "weights", part.read, saturating_product(2 * sequences, part.active)});
+            parts.push_back({name, "weights", part.read, saturating_product(2 * sequences, part.active)});
         }
     };
     add("attention, norms", weights.attention);
@@ -104,8 +104,8 @@ inline std::vector<Intensity> intensities_of(const ModelSpec& model, const Shard
     return all;
 }
 
-/// The smallest number of sequences whose cache reads exceed the weight reads, which grow with them where experts are
-/// routed. weights(n) -> Bytes read by n sequences.
+/// The smallest number of sequences whose cache reads exceed the weight reads, which grow with them where
+/// experts are routed. weights(n) -> Bytes read by n sequences.
 inline u64 cache_passes_weights(Bytes cache_each, auto weights) {
     if (cache_each.value == 0) {
         return off_scale;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What does one decoded token read of each cache, and what does it compute on it? Bytes and flops by form, each
-// cache at its retention: windows up to their span, states whole, sparse attention the picked entries and the
-// whole index (DeepSeek-V3.2, V4; layers that use another layer's index read as those that have one).
+// What does one decoded token read of each cache, and what does it compute on it? Bytes and flops by form,
+// each cache at its retention: windows up to their span, states whole, sparse attention the picked entries
+// and the whole index (DeepSeek-V3.2, V4; layers that use another layer's index read as those that have one).
 #pragma once
 
 #include <kvcap/roofline/attention.hpp>
@@ -32,8 +32,8 @@ constexpr bool has_form(const ModelSpec& model, u32 layer, u32 form) noexcept {
     return false;
 }
 
-/// Whether a query of this cache reads only what an index picked: an index of the same stride in its layer, or,
-/// for latents, anywhere in the model.
+/// Whether a query of this cache reads only what an index picked: an index of the same stride in its layer,
+/// or, for latents, anywhere in the model.
 constexpr bool picks(const ModelSpec& model, const Cache& cache) noexcept {
     const LayerForm& form = model.form_of(cache);
     const bool latent = form.kind == Kind::latent;

@@ -16,7 +16,8 @@ constexpr u64 causal_positions(u64 n, u64 span) noexcept {
     return saturating_sum(triangle, saturating_product(n - cut, cut));
 }
 
-/// Attention of one cache over a prompt of n tokens, on a rank. States: once a token. Encoder caches: not here.
+/// Attention of one cache over a prompt of n tokens, on a rank. States: once a token. Encoder caches: not
+/// here.
 constexpr Result<u64> prefill_attention(const ModelSpec& model, const Cache& cache, u64 n,
                                         const Sharding& sharding = {},
                                         const AttentionFacts& facts = {}) noexcept {

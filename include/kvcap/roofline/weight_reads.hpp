@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The weights that one step reads on a rank, by part: what changes to a cache may change with them. keys: k and v
-// projections alone. attention: other projections and what is whole on every rank (norms, routers, latents).
+// The weights that one step reads on a rank, by part: what changes to a cache may change with them. keys: k
+// and v projections alone. attention: other projections and what is whole on every rank (norms, routers,
+// latents).
 #pragma once
 
 #include <kvcap/roofline/decode.hpp>
@@ -21,8 +22,9 @@ struct WeightReads {
     Part head{};
 
     constexpr WeightCost total() const noexcept {
-        return {.read_bytes = attention.read + keys.read + dense.read + experts.read + head.read,
-                .active_params = attention.active + keys.active + dense.active + experts.active + head.active};
+        return {
+            .read_bytes = attention.read + keys.read + dense.read + experts.read + head.read,
+            .active_params = attention.active + keys.active + dense.active + experts.active + head.active};
     }
     friend constexpr bool operator==(const WeightReads&, const WeightReads&) = default;
 };

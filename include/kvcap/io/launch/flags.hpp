@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// Which flags of each engine say what? Long and short names as the engines document them; other flags keep
+// their name.
+#pragma once
+
+#include <charconv>
+#include <iterator>
+#include <kvcap/io/launch/line.hpp>
+#include <optional>
+
+namespace kvcap::inline v1::io {
+
+enum class LaunchField : unsigned char {
+    model,
+    tp,
+    pp,
+    cp,
+    dp,
+    tokens,
+    sequences,
+    dtype,
+    util,
+    budget,
+    expert_parallel,
+    attention_dp,
+    context,
+    devices,
+    split_mode,
+    key_type,
+    value_type,
+    yaml,
+    ignored,
+};
+
+struct LaunchFlag {
+    std::string_view name;
+    LaunchField field;
+    bool takes_value = true;
+};
+
+inline constexpr LaunchFlag vllm_flags[] = {
+    {"--model", LaunchField::model},
+    {"--tensor-parallel-size", LaunchField::tp},
+    {"-tp", LaunchField::tp},
+    {"--pipeline-parallel-size", LaunchField::pp},
+    {"-pp", LaunchField::pp},
+    {"--decode-context-parallel-size", LaunchField::cp},
+    {"-dcp", LaunchField::cp},
+    {"--data-parallel-size", LaunchField::dp},
+    {"-dp", LaunchField::dp},
+    {"--max-model-len", LaunchField::tokens},
+    {"--max-num-seqs", LaunchField::sequences},
+    {"--kv-cache-dtype", LaunchField::dtype},
+    {"--gpu-memory-utilization", LaunchField::util},
+    {"--kv-cache-memory-bytes", LaunchField::budget},
+    {"--enable-expert-parallel", LaunchField::expert_parallel, false},
+};
+
+inline constexpr LaunchFlag sglang_flags[] = {
+    {"--model-path", LaunchField::model},
+    {"--model", LaunchField::model},
+    {"--tp-size", LaunchField::tp},
+    {"--tp", LaunchField::tp},
+    {"--tensor-parallel-size", LaunchField::tp},
+    {"--pp-size", LaunchField::pp},
+    {"--pp", LaunchField::pp},
+    {"--pipeline-parallel-size", LaunchField::pp},
+    {"--dp-size", LaunchField::dp},
+    {"--dp", LaunchField::dp},
+    {"--data-parallel-size", LaunchField::dp},
+    {"--ep-size", LaunchField::ignored},
+    {"--context-length", LaunchField::tokens},
+    {"--max-running-requests", LaunchField::sequences},
+    {"--kv-cache-dtype", LaunchField::dtype},
+    {"--mem-fraction-static", LaunchField::util},
+    {"--enable-dp-attention", LaunchField::attention_dp, false},
+};
+
+inline constexpr LaunchFlag llama_flags[] = {
+    {"-m", LaunchField::model},
+    {"--model", LaunchField::model},
+    {"-hf", LaunchField::model},
+    {"-c", LaunchField::context},
+    {"--ctx-size", LaunchField::context},
+    {"-np", LaunchField::sequences},
+    {"--parallel", LaunchField::sequences},
+    {"-ctk", LaunchField::key_type},
+    {"--cache-type-k", LaunchField::key_type},
+    {"-ctv", LaunchField::value_type},
+    {"--cache-type-v", LaunchField::value_type},
+    {"-ts", LaunchField::devices},
+    {"--tensor-split", LaunchField::devices},
+    {"-sm", LaunchField::split_mode},
+    {"--split-mode", LaunchField::split_mode},
+    {"-ngl", LaunchField::ignored},
+    {"--n-gpu-layers", LaunchField::ignored},
+};
+
+inline constexpr LaunchFlag trtllm_flags[] = {
+    {"--tp_size", LaunchField::tp},
+    {"--pp_size", LaunchField::pp},
+    {"--ep_size", LaunchField::ignored},
+    {"--max_seq_len", LaunchField::tokens},
+    {"--max_batch_size", LaunchField::sequences},
+    {"--kv_cache_dtype", LaunchField::dtype},
+    {"--kv_cache_free_gpu_memory_fraction", LaunchField::util},
+    {"--extra_llm_api_options", LaunchField::yaml},
+    {"--config", LaunchField::yaml},
+};
+
+/// Short names of llama.cpp's other flags.
+inline std::string long_name(std::string_view flag) {
+    constexpr std::pair<std::string_view, std::string_view> shorts[] = {
+        {"-b", "batch-size"}, {"-ub", "ubatch-size"}, {"-fa", "flash-attn"}, {"-kvu", "kv-unified"}};
+    for (const auto& [from, to] : shorts) {
+        if (flag == from) {
+            return std::string{to};
+        }
+    }
+    std::string name{flag.substr(flag.find_first_not_of('-'))};
+    for (char& c : name) {
+        c = c == '_' ? '-' : c;
+    }
+    return name;
+}
+
+/// Flags of one engine, and how its line begins.
+struct LaunchSyntax {
+    std::string_view engine;
+    std::string_view program;
+    const LaunchFlag* flags;
+    std::size_t count;
+};
+
+inline constexpr LaunchSyntax launch_syntaxes[] = {
+    {"vllm", "vllm", vllm_flags, std::size(vllm_flags)},
+    {"sglang", "sglang.launch_server", sglang_flags, std::size(sglang_flags)},
+    {"llamacpp", "llama-server", llama_flags, std::size(llama_flags)},
+    {"trtllm", "trtllm-serve", trtllm_flags, std::size(trtllm_flags)},
+};
+
+/// "65536", "64k" and "64K" (vLLM: k = 1,000, K = 1,024; the other engines write plain numbers).
+inline std::optional<u64> launch_number(std::string_view text) {
+    u64 value = 0;
+    const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const std::string_view rest{end, static_cast<std::size_t>(text.data() + text.size() - end)};
+    if (wrong != std::errc{} || rest.size() > 1) {
+        return std::nullopt;
+    }
+    const u64 times = rest.empty()  ? 1
+                      : rest == "k" ? 1000
+                      : rest == "K" ? 1024
+                      : rest == "m" ? 1000000
+                      : rest == "M" ? u64{1} << 20
+                                    : 0;
+    return times == 0 ? std::nullopt : std::optional<u64>{saturating_product(value, times)};
+}
+
+}  // namespace kvcap::inline v1::io

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// A deployment as a launch line describes it, and a line in the words that a shell would make of it.
+#pragma once
+
+#include <kvcap/units.hpp>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kvcap::inline v1 {
+
+/// engine: vllm, sglang, llamacpp or trtllm. servers: how many identical ones. sequences: of one rank that
+/// holds whole requests. util, budget: as written; empty when the line does not say. flags: the engine's
+/// other flags by long name without dashes; switches have an empty value.
+struct Launch {
+    std::string engine{};
+    std::string model{};
+    u32 servers = 1;
+    u32 tp = 1;
+    u32 pp = 1;
+    u32 cp = 1;
+    u32 dp = 1;
+    bool attention_dp = false;
+    u64 tokens = 0;
+    u64 sequences = 0;
+    std::string dtype = "auto";
+    std::string util{};
+    std::string budget{};
+    std::map<std::string, std::string, std::less<>> flags{};
+    friend bool operator==(const Launch&, const Launch&) = default;
+};
+
+/// A line in words: blanks separate, '...' and "..." group, a backslash keeps the next character, "\" at a
+/// line's end goes on.
+inline std::vector<std::string> shell_words(std::string_view line) {
+    std::vector<std::string> words;
+    std::string word;
+    bool open = false;
+    char quote = '\0';
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const char c = line[i];
+        if (quote != '\0') {
+            quote == c ? static_cast<void>(quote = '\0') : word.push_back(c);
+        } else if (c == '\'' || c == '"') {
+            quote = c;
+            open = true;
+        } else if (c == '\\' && i + 1 < line.size()) {
+            ++i;
+            if (line[i] != '\n') {
+                word.push_back(line[i]);
+                open = true;
+            }
+        } else if (c == ' ' || c == '\n' || c == '\t' || c == '\r') {
+            if (open) {
+                words.push_back(std::move(word));
+            }
+            word.clear();
+            open = false;
+        } else {
+            word.push_back(c);
+            open = true;
+        }
+    }
+    if (open) {
+        words.push_back(std::move(word));
+    }
+    return words;
+}
+
+}  // namespace kvcap::inline v1

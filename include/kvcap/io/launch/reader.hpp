@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// One launch line, flag by flag. TensorRT-LLM's cache settings stand in a YAML file: of that, the flow-style
+// pairs that a printf before the line writes.
+#pragma once
+
+#include <algorithm>
+#include <kvcap/io/diagnosis.hpp>
+#include <kvcap/io/launch/flags.hpp>
+#include <utility>
+
+namespace kvcap::inline v1::io {
+
+class LaunchReader {
+public:
+    LaunchReader(const LaunchSyntax& syntax, const std::vector<std::string>& words)
+        : syntax_{syntax}, words_{words} {
+        read_.engine = std::string{syntax.engine};
+    }
+
+    /// pre: words[at] is the program's name
+    Diagnosed<Launch> read(std::size_t at) {
+        for (at_ = at + 1; at_ < words_.size() && !problem_; ++at_) {
+            const std::string& word = words_[at_];
+            if (word == "#") {
+                break;
+            }
+            word.size() > 1 && word[0] == '-' ? flag(word) : plain(word);
+        }
+        finish();
+        if (problem_) {
+            return *problem_;
+        }
+        Diagnosed<Launch> all{read_};
+        all.notes = notes_;
+        return all;
+    }
+
+    /// What "key: value" pairs of a flow-style YAML say of the cache: the only ones TensorRT-LLM's flags
+    /// cannot.
+    void yaml(std::string_view text) {
+        const auto value = [&](std::string_view key) {
+            const std::size_t found = text.find(std::string{key} + ": ");
+            const bool whole = begins_key(text, found);
+            const std::size_t from = whole ? found + key.size() + 2 : std::string_view::npos;
+            return whole ? std::string{text.substr(from, text.find_first_of(",}\n\\", from) - from)}
+                         : std::string{};
+        };
+        read_.attention_dp = value("enable_attention_dp") == "true";
+        read_.util = value("free_gpu_memory_fraction");
+        read_.budget = value("max_gpu_total_bytes");
+        if (const std::string dtype = value("dtype"); !dtype.empty()) {
+            read_.dtype = dtype;
+        }
+        for (const char* key : {"tokens_per_block", "max_tokens", "host_cache_size"}) {
+            if (const std::string found = value(key); !found.empty()) {
+                read_.flags[key == std::string_view{"max_tokens"} ? "max-kv-tokens"
+                                                                  : long_name("--" + std::string{key})] =
+                    found;
+            }
+        }
+    }
+
+private:
+    /// Whether a key may begin at `at`: at the start, behind a blank, a brace, or a line's end (also as
+    /// printf has it).
+    static bool begins_key(std::string_view text, std::size_t at) {
+        if (at == 0 || at == std::string_view::npos) {
+            return at == 0;
+        }
+        const char before = text[at - 1];
+        return before == ' ' || before == '{' || before == '\n' ||
+               (before == 'n' && at > 1 && text[at - 2] == '\\');
+    }
+
+    void refuse(const std::string& where, const std::string& found, const char* wanted) {
+        problem_ =
+            Problem{Trouble::invalid, where, found.empty() ? "nothing" : '"' + found + '"', wanted, {}};
+    }
+    u64 whole(const std::string& flag, const std::string& value, u64 most = u64{1} << 40) {
+        const std::optional<u64> number = launch_number(value);
+        if (!number || *number == 0 || *number > most) {
+            refuse(flag, value,
+                   most == 65536 ? "a number of ranks, 1 to 65,536" : "a whole number of at least 1");
+            return 1;
+        }
+        return *number;
+    }
+    u32 ranks(const std::string& flag, const std::string& value) {
+        return static_cast<u32>(whole(flag, value, 65536));
+    }
+
+    void plain(const std::string& word) {
+        const bool verb = word == "serve" || word == "&&" || word == "\\";
+        if (!verb && read_.model.empty()) {
+            read_.model = word;
+        }
+    }
+
+    void flag(const std::string& word) {
+        const std::size_t equals = word.find('=');
+        const std::string name = word.substr(0, equals);
+        const LaunchFlag* known = nullptr;
+        for (std::size_t i = 0; i < syntax_.count; ++i) {
+            known = syntax_.flags[i].name == name ? &syntax_.flags[i] : known;
+        }
+        const bool inside = equals != std::string::npos;
+        const bool follows = !inside && at_ + 1 < words_.size() && words_[at_ + 1] != "#" &&
+                             words_[at_ + 1] != "&&" &&
+                             (words_[at_ + 1].size() < 2 || words_[at_ + 1][0] != '-');
+        if (known == nullptr) {
+            read_.flags[long_name(name)] = inside ? word.substr(equals + 1) : follows ? words_[++at_] : "";
+            return;
+        }
+        if (known->takes_value && !inside && !follows) {
+            return refuse(name, "", "a value");
+        }
+        take(known->field, name, !known->takes_value ? "" : inside ? word.substr(equals + 1) : words_[++at_]);
+    }
+
+    void take(LaunchField field, const std::string& flag, const std::string& value) {
+        switch (field) {
+            case LaunchField::model: read_.model = value; return;
+            case LaunchField::tp: read_.tp = ranks(flag, value); return;
+            case LaunchField::pp: read_.pp = ranks(flag, value); return;
+            case LaunchField::cp: read_.cp = ranks(flag, value); return;
+            case LaunchField::dp: read_.dp = ranks(flag, value); return;
+            case LaunchField::tokens: read_.tokens = whole(flag, value); return;
+            case LaunchField::sequences: read_.sequences = whole(flag, value); return;
+            case LaunchField::dtype: read_.dtype = value; return;
+            case LaunchField::util: read_.util = value; return;
+            case LaunchField::budget: read_.budget = value; return;
+            case LaunchField::expert_parallel: expert_parallel_ = true; return;
+            case LaunchField::attention_dp: read_.attention_dp = true; return;
+            case LaunchField::context: context_ = whole(flag, value); return;
+            case LaunchField::devices:
+                devices_ = static_cast<u32>(1 + std::count(value.begin(), value.end(), ','));
+                return;
+            case LaunchField::split_mode: by_tensor_ = value == "tensor"; return;
+            case LaunchField::key_type:
+                read_.dtype = value;
+                read_.flags["cache-type-k"] = value;
+                return;
+            case LaunchField::value_type: read_.flags["cache-type-v"] = value; return;
+            case LaunchField::yaml:
+            case LaunchField::ignored: return;
+        }
+    }
+
+    void finish() {
+        if (read_.engine == "vllm" && expert_parallel_ && read_.dp > 1) {
+            read_.attention_dp = true;  // each data-parallel rank holds whole requests
+            read_.tp == 1 ? static_cast<void>(read_.tp = std::exchange(read_.dp, 1))
+                          : refuse("--data-parallel-size", std::to_string(read_.dp),
+                                   "one of tensor and data parallelism beside expert parallelism");
+        }
+        if (read_.engine == "sglang" && read_.attention_dp) {
+            if (read_.dp != read_.tp) {
+                refuse("--dp-size", std::to_string(read_.dp),
+                       "as many as tensor ranks, under data-parallel attention");
+            }
+            read_.sequences = ceil_div(read_.sequences, read_.tp);  // the line counts those of all ranks
+            read_.dp = 1;
+        }
+        if (read_.engine == "llamacpp") {
+            (by_tensor_ ? read_.tp : read_.pp) = devices_;
+            read_.sequences = larger(read_.sequences, 1);
+            read_.flags["ctx-size"] = std::to_string(context_);
+            read_.tokens = read_.flags.count("kv-unified") != 0 ? context_ : context_ / read_.sequences;
+        }
+        if (read_.model.empty() && !problem_) {
+            refuse("model", "", "the model that is served");
+        }
+    }
+
+    const LaunchSyntax& syntax_;
+    const std::vector<std::string>& words_;
+    std::size_t at_ = 0;
+    Launch read_{};
+    std::vector<Note> notes_;
+    std::optional<Problem> problem_;
+    bool expert_parallel_ = false;
+    bool by_tensor_ = false;
+    u32 devices_ = 1;
+    u64 context_ = 0;
+};
+
+}  // namespace kvcap::inline v1::io
