@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Mutation testing of the core: does a test notice when an operator or a constant of a header changes?
 
-    mutate.py [--set core|reuse] [--sample N] [--seed S] [--jobs J] [--report FILE] [--list]
+    mutate.py [--set core|reuse] [--sample N] [--seed S] [--jobs J] [--report FILE] [--resume] [--list]
 
 Every mutant changes one token of one header in a scratch copy. It is killed when a file of tests/static no longer
 compiles, or when the property tests of the set (built with the small stand-in for Catch2 in tests/tools/mutation)
@@ -107,7 +107,9 @@ class Killer:
             return -1, "timeout"
 
     def compile(self, source, *more):
-        return self.run([self.compiler, "-std=c++20", "-O0", "-w", f"-I{SHIM}", f"-I{self.include}", *more, source], 60)
+        limits = ["-fconstexpr-ops-limit=3000000", "-fconstexpr-loop-limit=20000"] if "g++" in self.compiler else []
+        return self.run([self.compiler, "-std=c++20", "-O0", "-w", *limits, f"-I{SHIM}", f"-I{self.include}", *more,
+                         source], 60)
 
     def alone(self, header):
         """Whether the changed header still compiles by itself."""
@@ -174,6 +176,14 @@ def equivalents():
     return known
 
 
+def earlier(options):
+    """key -> (verdict, by) of a report, without what survived."""
+    if not options.resume or not options.report or not os.path.exists(options.report):
+        return {}
+    rows = [line.rstrip("\n").split("\t") for line in open(options.report)]
+    return {key: (verdict, by) for verdict, _, key, by in rows if verdict in ("killed", "stillborn")}
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--set", choices=sorted(SETS), default="core")
@@ -181,6 +191,7 @@ def parse():
     parser.add_argument("--seed", type=int, default=20261129)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--report")
+    parser.add_argument("--resume", action="store_true", help="keep the verdicts that REPORT has, but run survivors again")
     parser.add_argument("--only", default="", help="only mutants whose key contains this text")
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     parser.add_argument("--compiler", default="g++")
@@ -203,7 +214,8 @@ def main():
     if options.list:
         print("\n".join(m.key() for m in mutants))
         return 0
-    known = equivalents()
+    known = {key: ("equivalent", reason) for key, reason in equivalents().items()}
+    known.update(earlier(options))
     counts = {"killed": 0, "survived": 0, "stillborn": 0, "equivalent": 0}
     report = open(options.report, "w") if options.report else sys.stdout
 
@@ -211,7 +223,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             killer = Killer(chosen, options.compiler, folder)
             for mutant in share:
-                verdict, by = ("equivalent", known[mutant.key()]) if mutant.key() in known else killer.verdict(mutant)
+                verdict, by = known[mutant.key()] if mutant.key() in known else killer.verdict(mutant)
                 counts[verdict] += 1
                 print(f"{verdict}\t{mutant.header}:{mutant.line}\t{mutant.key()}\t{by}", file=report, flush=True)
 
