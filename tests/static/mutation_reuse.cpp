@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Facts that hold constants and edges of the reuse evaluator in place; mutation testing (tests/tools/mutate.py) says
 // which are needed.
+#include <kvcap/core.hpp>
 #include <kvcap/reuse.hpp>
 #include <kvcap/reuse/lane.hpp>
 #include <kvcap/reuse/model_rules.hpp>
@@ -43,5 +44,27 @@ constexpr Tile windowed(u64 reach) {
 static_assert(windowed(3).word[2] == (off_scale & ~(u64{0b111} << 5)));
 static_assert(windowed(70).word[2] == 0x1f && windowed(70).word[3] == (off_scale & ~u64{0x7ff}));
 static_assert(windowed(0).word[0] == off_scale);
+
+// Bytes of one page or snapshot of each group of a model, its caches summed.
+constexpr auto mixed = compose(repeat(3, Gqa{1, 8}), repeat(2, Kda{1, 8}), repeat(1, Windowed{Gqa{1, 8}, 40_tok}),
+                               repeat(1, Budgeted{Gqa{1, 8}, 10_tok}),
+                               repeat(1, CompressedLatent{.latent = 8, .window = 4, .ratio = 4})).value();
+constexpr auto rules = rules_of(mixed, {.page = 16, .snapshot = 64}).value();
+constexpr u64 state_bytes = bytes_per_slot(Kda{1, 8}.forms()[0]).value().value;
+constexpr u64 bytes_of(Needs needs, u64 stride = 1, u32 nth = 0) {
+    for (const ModelRule& each : rules) {
+        if (each.rule.needs == needs && each.rule.stride == stride && nth-- == 0) {
+            return each.bytes;
+        }
+    }
+    return 0;
+}
+static_assert(bytes_of(Needs::everything) == 3 * 16 * 32 && rules[0].caches == 3 && rules[0].first_form == 0);
+static_assert(bytes_of(Needs::everything, 4) == 16 / 4 * 16);
+static_assert(bytes_of(Needs::snapshot) == 2 * state_bytes + 10 * 32 && bytes_of(Needs::window) == 16 * 32);
+static_assert(rules_of(mixed, {.page = 0}).error().code == Errc::zero_dimension &&
+              rules_of(mixed, {.snapshot = 0}).error().code == Errc::zero_dimension);
+static_assert(PageSizes{}.page == 16 && PageSizes{}.snapshot == 16 && ModelRule{}.first_form == 0 &&
+              ModelRule{}.caches == 0 && ModelRule{}.bytes == 0);
 
 }  // namespace

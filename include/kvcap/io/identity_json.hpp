@@ -224,7 +224,7 @@ inline Diagnosed<OwnedIdentity> read_identity(std::string_view json) {
 
 /// Why an identity is refused, in words.
 inline std::string words_of(const Refusal& refusal) {
-    const std::string field{name_of(refusal.field)};
+    std::string field{name_of(refusal.field)};
     switch (refusal.why) {
         case WhyRefused::fine: return field + " is fine";
         case WhyRefused::unstated: return field + " is not stated; say its value, or that there is none";

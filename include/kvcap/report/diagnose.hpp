@@ -64,6 +64,7 @@ inline std::vector<Finding> by_gain(std::vector<Finding> findings) {
                                                                 : a < b;
     });
     std::vector<Finding> out;
+    out.reserve(order.size());
     for (const std::size_t i : order) {
         out.push_back(std::move(findings[i]));
     }

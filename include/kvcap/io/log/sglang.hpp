@@ -22,16 +22,16 @@ inline void read_argument(Start& start, std::string_view key, std::string_view v
                                {"max_total_tokens", "requested_max_total_tokens"},
                                {"speculative_algorithm", "spec_method"},
                                {"attention_backend", "attention_backend"}};
-    Datum datum = literal(value, line);
+    const Datum datum = literal(value, line);
     if (key == "mem_fraction_static" && datum.kind != Datum::Kind::none) {
         start.facts.put("mem_fraction_static", words(unquoted(value), line));
     } else if (key == "disable_radix_cache" && datum.kind == Datum::Kind::flag) {
         start.facts.put("prefix_caching", flag(datum.integer == 0, line));
     } else if (key == "ep_size" && datum.integer > 1) {
-        start.facts.put("ep", std::move(datum));
+        start.facts.put("ep", datum);
     } else if (key == "served_model_name" && unquoted(value) != start.facts.text("model") &&
                datum.kind == Datum::Kind::words) {
-        start.facts.put("served_name", std::move(datum));
+        start.facts.put("served_name", datum);
     }
     for (const Named& one : named) {
         if (one.argument == key && datum.kind != Datum::Kind::none) {

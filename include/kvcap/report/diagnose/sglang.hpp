@@ -8,7 +8,7 @@
 namespace kvcap::inline v1::report::sglang_log {
 
 inline double value_bytes(const std::string& dtype) {
-    return dtype.find("8") != std::string::npos ? 1 : dtype.find("16") != std::string::npos ? 2 : std::nan("");
+    return dtype.find('8') != std::string::npos ? 1 : dtype.find("16") != std::string::npos ? 2 : std::nan("");
 }
 
 /// A latent cache is one amount; in bf16 one of 512 + 64 values takes 1,152 bytes a layer.

@@ -113,7 +113,7 @@ public:
         if (group_.aligned_state() && grows) {
             last_state_ = blocks_.empty() ? none : blocks_.size() - 1;
         }
-        const std::vector<u32> done = copy(pool);
+        std::vector<u32> done = copy(pool);
         while (group_.aligned_state() && blocks_.size() + 1 < required) {
             blocks_.push_back(SimPool::null_block);
         }
