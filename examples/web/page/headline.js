@@ -37,8 +37,8 @@ function perTokenSub(size) {
   return parts;
 }
 
-/// size: `kvcap size --json`; fit: `kvcap fit --json` or null.
-export function showNumbers(size, fit, engine) {
+/// size: `kvcap size --json`
+export function showNumbers(size) {
   const point = size.points[0];
   const ranks = point.held_bytes_per_rank.map((each) => each.bytes);
   const fullest = largest(ranks);
@@ -50,6 +50,10 @@ export function showNumbers(size, fit, engine) {
   write("rank", t(even ? "each_rank" : "fullest_rank"), amount(fullest), exact(fullest));
   write("all", t("all_ranks", { n: ranks.length }), amount(point.held_bytes_total), exact(point.held_bytes_total));
   write("unique", t("unique"), amount(point.unique_bytes), exact(point.unique_bytes));
+}
+
+/// fit: `kvcap fit --json` or null.
+export function showReserved(fit, engine) {
   const reserved = fit && engine !== "exact" && !fit.refusal && fit.reserved_bytes_per_request > 0;
   if (reserved) {
     const units = t("reserved_units", { n: grouped(fit.units_per_request), unit: fit.unit });

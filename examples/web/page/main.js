@@ -1,10 +1,10 @@
 // The page: what the user sets goes into `state`, `state` into questions to the program, its answers onto the screen.
-// The numbers and the verdict follow every input at once; pictures and tables follow when the input rests.
+// The numbers follow every input at once; the verdict, pictures and tables follow when the input rests.
 import { blockFlag, fitArguments, modelOf, sizeArguments, sizeWithEngine, sweepArguments } from "./arguments.js";
 import { buildTake, poolsQuestion, showNotes, showPools, showTake, showWords } from "./details.js";
 import { byId, h, setText } from "./dom.js";
 import { showGrowth } from "./growth.js";
-import { showBar, showModelError, showNumbers, showVerdict } from "./headline.js";
+import { showBar, showModelError, showNumbers, showReserved, showVerdict } from "./headline.js";
 import { showLayers } from "./layer_map.js";
 import { buildModelInput, showModelInput } from "./model_input.js";
 import { countOf, parseExact } from "./numbers.js";
@@ -23,32 +23,32 @@ let waiting = 0;
 const fields = ["dtype", "engine", "gpu", "util", "other", "weights", "rules"];
 const dtypes = ["auto", "bf16", "fp8", "fp8_ds_mla", "fp8_per_token_head", "int8_per_token_head", "int4_per_token_head", "nvfp4", "mxfp4", "f16", "f32", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl", "turboquant_k8v4", "turboquant_4bit_nc", "turboquant_3bit_nc"];
 
-// --- at once: numbers and verdict --------------------------------------------------------------------------------
-
-function askAll() {
-  const size = run([...sizeArguments(state), "--json"]);
-  if (size.code !== 0) return { error: sentence(size.err) };
-  const fit = state.gpu.trim() ? run([...fitArguments(state), "--json"]) : null;
-  return {
-    sizeText: size.out,
-    size: parseExact(size.out),
-    fitText: fit ? fit.out : "",
-    fit: fit && { json: fit.out.startsWith("{") ? parseExact(fit.out) : null, error: sentence(fit.err) },
-  };
-}
+// --- at once: the numbers ----------------------------------------------------------------------------------------
 
 function showNow() {
   if (modelOf(state) === "") return showModelError(t("empty"), true);
-  const found = askAll();
-  showModelError(found.error || "");
-  if (found.error) return;
-  answers = found;
-  showNumbers(found.size, found.fit && found.fit.json, state.engine);
-  showVerdict(found.fit, change);
-  showBar(found.size, found.fit);
+  const { code, out, err } = run([...sizeArguments(state), "--json"]);
+  showModelError(code === 0 ? "" : sentence(err));
+  if (code !== 0) return;
+  answers = { sizeText: out, size: parseExact(out), fitText: "", fit: null };
+  showNumbers(answers.size);
+  showBar(answers.size, null);
+  byId("verdict").classList.add("waiting");
 }
 
-// --- when the input rests: pictures, tables, address -------------------------------------------------------------
+// --- when the input rests: verdict, pictures, tables, address ----------------------------------------------------
+
+function showFit() {
+  if (state.gpu.trim()) {
+    const { out, err } = run([...fitArguments(state), "--json"]);
+    answers.fitText = out;
+    answers.fit = { json: out.startsWith("{") ? parseExact(out) : null, error: sentence(err) };
+  }
+  showReserved(answers.fit && answers.fit.json, state.engine);
+  showVerdict(answers.fit, change);
+  showBar(answers.size, answers.fit);
+  byId("verdict").classList.remove("waiting");
+}
 
 function growthLengths() {
   const now = Number(answers.size.points[0].tokens);
@@ -90,6 +90,7 @@ function showPerLayer() {
 function restSteps() {
   let pool = 0;
   return [
+    showFit,
     showPerLayer,
     () => showRanks(answers.size),
     showTpRow,
@@ -137,7 +138,7 @@ function change(values) {
   Object.assign(state, values);
   showNow();
   showControls();
-  showLater(otherModel(values) ? 0 : 60);
+  showLater(otherModel(values) ? 0 : 30);
 }
 
 function showEverything() {

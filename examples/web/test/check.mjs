@@ -163,7 +163,7 @@ async function hub(page) {
   check("nothing was asked of the network so far", before === 0, page.asked.join(" "));
   await page.route("https://huggingface.co/**", (route) => {
     const known = route.request().url().endsWith("/Some/Model/resolve/main/config.json");
-    route.fulfill(known ? { body: JSON.stringify({ model_type: "llama", num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: 4, hidden_size: 256 }), headers: { "access-control-allow-origin": "*" } } : { status: 404, body: "" });
+    route.fulfill(known ? { body: JSON.stringify({ model_type: "llama", num_hidden_layers: 2, num_attention_heads: 8, num_key_value_heads: 8, hidden_size: 512 }), headers: { "access-control-allow-origin": "*" } } : { status: 404, body: "" });
   });
   await turnTo(page, "card=deepseek-v3");
   await page.locator("input[name=from][value=config]").check();
@@ -173,7 +173,7 @@ async function hub(page) {
   await page.locator("#hub-fetch").click();
   await page.waitForFunction(() => document.querySelector("#config").value.includes("llama"));
   await settled(page);
-  check("the button fetches one config.json", page.asked.length === 1 && /"spec": "2\*gqa\(4,64\)/.test(await text(page, "#json-size")), await text(page, "#tiles"));
+  check("the button fetches one config.json", page.asked.length === 1 && /"spec": "2\*gqa\(8,64\)/.test(await text(page, "#json-size")), await text(page, "#tiles"));
   await page.locator("#hub-id").fill("no/such");
   await page.locator("#hub-fetch").click();
   await page.waitForFunction(() => /HTTP 404/.test(document.querySelector("#hub-say").textContent));
