@@ -144,6 +144,14 @@ struct Model {
     std::string argument;  ///< MODEL as it was given
 };
 
+/// For options that take a value: an empty one is refused, never read as the default.
+inline CLI::Validator filled() {
+    return {[](std::string& value) {
+                return std::string{value.empty() ? "an empty value; leave the flag out for the default" : ""};
+            },
+            ""};
+}
+
 /// Arguments with llama.cpp's flags of several letters behind one dash written out (-np, -ctk ...).
 std::vector<std::string> spelled_out(std::vector<std::string> arguments);
 

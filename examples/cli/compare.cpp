@@ -24,6 +24,7 @@ struct CompareOptions {
 struct Side {
     std::string name{};  ///< the model's label; what was typed, where it has none
     Model model;
+    std::string asked_dtype = "auto";
     Sharding split{};
     u64 tokens = 0;
     Bytes per_token{};
@@ -67,6 +68,7 @@ Side side_of(const std::string& text, const CompareOptions& options) {
         }
     }
     side.model = load(wanted);
+    side.asked_dtype = wanted.kv_cache_dtype;
     side.name = side.model.label.empty() ? parts[0] : side.model.label;
     const std::vector<u64> points = options.lengths.points(side.model.read);
     if (points.size() != 1) {
@@ -115,13 +117,18 @@ report::Table textbook_table(const std::vector<Side>& sides, report::Unit unit, 
     return table;
 }
 
-report::Table sides_table(const std::vector<Side>& sides, report::Unit unit, bool markdown) {
+std::string title_of(const Side& side) {
+    return fmt::format("{} {}{}", side.name, side.model.dtype,
+                       side.split.tp == 1 ? "" : fmt::format(" TP {}", side.split.tp));
+}
+
+/// numbered: with numbers for titles, which the lines below explain.
+report::Table sides_table(const std::vector<Side>& sides, report::Unit unit, bool markdown, bool numbered = false) {
     using A = report::Align;
     report::Table table{{A::left, A::right, A::right, A::right, A::right, A::right}};
     table.row({markdown ? "model" : "", "a token", "grows", "constant", "a rank", "of first"});
     for (const Side& side : sides) {
-        table.row({fmt::format("{} {}{}", side.name, side.model.dtype,
-                               side.split.tp == 1 ? "" : fmt::format(" TP {}", side.split.tp)),
+        table.row({numbered ? std::to_string(&side - sides.data() + 1) : title_of(side),
                    report::exact(side.per_token), report::amount(side.whole.growing, unit),
                    report::amount(side.whole.bounded + side.whole.cross + side.whole.state, unit),
                    report::amount(side.per_rank, unit), ratio_words(side, sides.front())});
@@ -129,14 +136,16 @@ report::Table sides_table(const std::vector<Side>& sides, report::Unit unit, boo
     return table;
 }
 
-std::string layers_text(const std::vector<Side>& sides) {
+std::string layers_text(const std::vector<Side>& sides, bool numbered) {
     std::string out;
     for (const Side& side : sides) {
-        if (side.model.label.empty() && side.copies <= 1) {
+        if (!numbered && side.model.label.empty() && side.copies <= 1) {
             continue;  // the name is the layers
         }
+        const std::string name =
+            numbered ? fmt::format("{}  {}", &side - sides.data() + 1, title_of(side)) : side.name;
         out += paragraph(fmt::format(
-                   "{}: {}{}", side.name, layers_line(side.model.spec, side.model.read.shared),
+                   "{}: {}{}", name, layers_line(side.model.spec, side.model.read.shared),
                    side.copies > 1 ? fmt::format("; each byte {} over the ranks", report::factor(side.copies))
                                    : "")) +
                '\n';
@@ -148,10 +157,9 @@ std::string json_of(const std::vector<Side>& sides) {
     report::Json json;
     json.object().field("schema", "kvcap.compare/1").array("sides");
     for (const Side& side : sides) {
-        json.object()
-            .field("model", side.name)
-            .field("spec", spec_line(side.model.spec, side.model.read.shared));
-        json.field("kv_cache_dtype", side.model.dtype).field("tp", side.split.tp).field("pp", side.split.pp);
+        json.object();
+        write_model(json, side.model, side.asked_dtype);
+        json.field("tp", side.split.tp).field("pp", side.split.pp);
         json.field("tokens", side.tokens).field("bytes_per_token", side.per_token);
         json.field("growing_bytes", side.whole.growing).field("bounded_bytes", side.whole.bounded);
         json.field("state_bytes", side.whole.state).field("cross_bytes", side.whole.cross);
@@ -182,11 +190,15 @@ void run(const CompareOptions& options, Session& session) {
                     report::counted(options.lengths.sequences(), "sequence", "sequences"),
                     report::grouped(sides.front().tokens));
     const report::Unit unit = options.output.unit_for(largest_shown);
-    const report::Table table = options.textbook ? textbook_table(sides, unit, options.markdown)
-                                                 : sides_table(sides, unit, options.markdown);
-    session.print(options.markdown   ? table.markdown()
-                  : options.textbook ? head + table.text()
-                                     : head + table.text() + layers_text(sides));
+    if (options.textbook || options.markdown) {
+        const report::Table table = options.textbook ? textbook_table(sides, unit, options.markdown)
+                                                     : sides_table(sides, unit, options.markdown);
+        return session.print(options.markdown ? table.markdown() : head + table.text());
+    }
+    const std::string titled = sides_table(sides, unit, false).text();
+    const bool numbered = widest_line(titled) > 80;
+    session.print(head + (numbered ? sides_table(sides, unit, false, true).text() : titled) +
+                  layers_text(sides, numbered));
 }
 
 }  // namespace

@@ -227,10 +227,10 @@ void DeploymentOptions::add_to(CLI::App& verb) {
     model.add_to(verb);
     lengths.add_to(verb);
     verb.add_option("--lengths", distribution, "Mixed lengths: 8k:70,32k:30 or p50=2k,p90=8k,p100=32k")
-        ->group("Lengths");
+        ->group("Lengths")->check(filled());
     verb.add_option("--engine-max-len", max_model_len,
                     "Longest request the engine is started for, when not --tokens")
-        ->group("Lengths");
+        ->group("Lengths")->check(filled());
     sharding.add_to(verb);
     model.add_formats_to(verb);
     engine.add_to(verb);

@@ -3,6 +3,8 @@
 #include "doctor_predict.hpp"
 #include "screen.hpp"
 
+#include <kvcap/report/diagnose/implausible.hpp>
+
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -129,6 +131,12 @@ std::string screen(const report::Doctored& one, u64 most, const Session& session
     return out;
 }
 
+report::Prediction not_asked(const report::Finding& odd) {
+    report::Prediction none;
+    none.reason = odd.seen + " is no plausible figure" + lines_words(odd.lines);
+    return none;
+}
+
 void run(const DoctorOptions& options, Session& session) {
     options.output.begin(session);
     LogReading reading = read(options.log);
@@ -147,8 +155,10 @@ void run(const DoctorOptions& options, Session& session) {
             one.findings.push_back(std::move(*copies));
             one.findings = report::by_gain(std::move(one.findings));
         }
+        std::vector<report::Finding> odd = report::implausible(one.start);
         one.checks = report::checks_of(one.start);
-        one.prediction = predict(one.start, options.model);
+        one.prediction = odd.empty() ? predict(one.start, options.model) : not_asked(odd.front());
+        one.findings.insert(one.findings.begin(), odd.begin(), odd.end());
         session.exit = one.agrees() ? session.exit : Exit::does_not_fit;
         all.push_back(std::move(one));
     }

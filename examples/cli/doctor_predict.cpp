@@ -30,16 +30,35 @@ bool weight_word(std::string word) {
     return quant || std::find(std::begin(known), std::end(known), word) != std::end(known);
 }
 
+/// Without words of how weights are stored at its end.
+std::string bare(std::string name) {
+    for (std::size_t cut = 0; (cut = name.find_last_of("-._")) != name.npos && weight_word(name.substr(cut + 1));) {
+        name.resize(cut);
+    }
+    return name;
+}
+
+bool same_word(std::string_view a, std::string_view b) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    return a.size() == b.size() &&
+           std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+/// The card of that name; else one that differs in how its weights are stored alone, which no cache depends on.
 std::string lookup(std::string name) {
-    while (!name.empty()) {
+    const std::string plain = bare(name);
+    for (; !name.empty(); name.resize(name.find_last_of("-._"))) {
         if (find_card(name) != nullptr) {
             return name;
         }
-        const std::size_t cut = name.find_last_of("-._");
-        if (cut == name.npos || !weight_word(name.substr(cut + 1))) {
-            return {};
+        if (name.size() <= plain.size()) {
+            break;
         }
-        name.resize(cut);
+    }
+    for (const Card& card : cards()) {
+        if (!plain.empty() && same_word(bare(std::string{card.name}), plain)) {
+            return std::string{card.name};
+        }
     }
     return {};
 }
@@ -49,6 +68,7 @@ struct Open {
     std::string version;
     u32 tp = 1;
     std::string kv_dtype;
+    u32 drafts = 0;  ///< draft tokens a step that the log does not say
 };
 
 std::string release_of(std::string_view version) {
@@ -174,6 +194,9 @@ public:
     Asking(const LogStart& start, const Model& model, const Target& target, const Open& open, const EngineFace& face)
         : flags_{flags_of(start)}, target_{target}, face_{face} {
         question_.model = &model;
+        if (open.drafts != 0) {
+            flags_["num-speculative-tokens"] = std::to_string(open.drafts);
+        }
         question_.version = open.version;
         question_.kv_cache_dtype = open.kv_dtype;
         question_.sharding.tp = open.tp;
@@ -236,8 +259,9 @@ Prediction ask(const LogStart& start, const Model& model, const Target& target, 
     found.low = rules.at(least);
     found.high = least == most ? found.low : rules.at(most);
     found.rules =
-        fmt::format("{}{}{}", rules.rules, start.engine == "llama.cpp" ? "" : fmt::format(", TP {}", open.tp),
-                    open.kv_dtype == "auto" ? "" : ", KV " + open.kv_dtype);
+        fmt::format("{}{}{}{}", rules.rules, start.engine == "llama.cpp" ? "" : fmt::format(", TP {}", open.tp),
+                    open.kv_dtype == "auto" ? "" : ", KV " + open.kv_dtype,
+                    open.drafts == 0 ? "" : fmt::format(", {} draft tokens", open.drafts));
     found.asked = report::known(found.low, found.high);
     const double half = on.high(target.fact) - found.printed;
     found.agrees = found.asked && found.printed + half >= found.low && found.printed - half <= found.high;
@@ -260,28 +284,57 @@ const EngineFace* face_named(std::string_view name) {
     return nullptr;
 }
 
+/// The same readings with the model's own drafts (MTP), where the log may have said so: its arguments are cut off or not
+/// there at all.
+std::vector<Open> with_drafts(const LogStart& start, const Model& model, const std::vector<Open>& open) {
+    const bool whole = start.facts.has("gpu_memory_utilization") && !start.facts.has("cut_words");
+    if (start.engine != "vllm" || model.read.draft.layers == 0 || start.facts.has("spec_tokens") || whole) {
+        return {};
+    }
+    std::vector<Open> all;
+    for (u32 drafts = 1; drafts <= 4; ++drafts) {
+        for (Open one : open) {
+            one.drafts = drafts;
+            all.push_back(one);
+        }
+    }
+    return all;
+}
+
 /// All readings are asked: the first that agrees is told, the others are named; without one, the newest rules'
 /// answer.
 Prediction best_reading(const LogStart& start, const Model& model, const Target& target, const EngineFace& face) {
     Prediction first;
     std::vector<std::string> agreeing;
-    const std::vector<Open> open = readings(start);
-    for (const Open& one : open) {
-        try {
-            Prediction found = ask(start, model, target, one, face);
-            const bool better = found.agrees ? agreeing.empty() : found.asked && !first.asked;
-            if (found.agrees) {
-                agreeing.push_back(found.rules);
+    std::vector<Open> open = readings(start);
+    const auto ask_all = [&](const std::vector<Open>& some) {
+        for (const Open& one : some) {
+            try {
+                Prediction found = ask(start, model, target, one, face);
+                const bool better = found.agrees ? agreeing.empty() : found.asked && !first.asked;
+                if (found.agrees) {
+                    agreeing.push_back(found.rules);
+                }
+                if (better) {
+                    first = std::move(found);
+                }
+            } catch (const Stop& refused) {
+                first.reason = first.asked ? first.reason : refused.text;
             }
-            if (better) {
-                first = std::move(found);
-            }
-        } catch (const Stop& refused) {
-            first.reason = first.asked ? first.reason : refused.text;
         }
+    };
+    ask_all(open);
+    if (agreeing.empty()) {
+        const std::vector<Open> drafting = with_drafts(start, model, open);
+        ask_all(drafting);
+        open.insert(open.end(), drafting.begin(), drafting.end());
     }
+    const bool drafted = !agreeing.empty() && agreeing.front().find("draft tokens") != std::string::npos;
+    first.reason = drafted ? "the arguments are cut off; with the model's own drafts (MTP) it agrees, without them not"
+                           : first.reason;
     if (agreeing.size() > 1) {
-        first.reason = fmt::format(
+        first.reason += first.reason.empty() ? "" : "; ";
+        first.reason += fmt::format(
             "{} readings give it ({}); the version, the parallel sizes or the dtype in the log would decide",
             agreeing.size(), fmt::join(agreeing, "; "));
     } else if (agreeing.empty() && first.asked && open.size() > 1) {

@@ -50,10 +50,23 @@ u64 window_of(const ModelSpec& model) {
     return 0;
 }
 
+/// Tokens of a page where none is given: DeepSeek-V4's pools have 256, index keys of latents 64 (their kernels' page).
+u64 usual_page(const ModelSpec& model) {
+    bool latents = false;
+    for (const LayerForm& form : model.forms) {
+        latents = latents || form.kind == Kind::latent;
+    }
+    return sglang::has_compressors(model) ? 256 : latents && sglang::has_index(model) ? 64 : 1;
+}
+
 sglang::Options options_of(const EngineQuestion& question, EngineAnswer& answer) {
     sglang::Options options{};
     options.dtype = dtype_of(question.kv_cache_dtype);
-    options.page = question.number("page-size", 1);
+    const u64 usual = usual_page(question.model->read.spec);
+    options.page = question.number("page-size", usual);
+    if (usual != 1 && !question.has("page-size")) {
+        answer.notes.push_back({Origin::derived, "--page-size", fmt::format("{}, as this model's kernels read", usual)});
+    }
     options.context = question.max_len;
     options.max_total_tokens = question.number("max-total-tokens", sglang::not_set);
     options.max_running_requests = question.number("max-running-requests", sglang::not_set);
@@ -64,6 +77,8 @@ sglang::Options options_of(const EngineQuestion& question, EngineAnswer& answer)
     options.state_ratio = ratio_of(question, "mamba-full-memory-ratio", options.state_ratio);
     const ReadModel& read = question.model->read;
     options = sglang::with_architecture(options, read.class_name.c_str(), window_of(read.spec));
+    options.window_pool = options.window_pool || sglang::has_compressors(read.spec);
+    options.rope = read.rope_in_latent != 0 ? static_cast<u32>(read.rope_in_latent) : options.rope;
     options.window_ratio = ratio_of(question, "swa-full-tokens-ratio", options.window_ratio);
     if (window_of(read.spec) != 0 && !options.window_pool) {
         answer.notes.push_back(
@@ -178,8 +193,9 @@ std::vector<std::string> ratios(double now, double most) {
 
 std::vector<Knob> knobs_of(const EngineQuestion& question) {
     std::vector<Knob> knobs;
-    if (question.number("page-size", 1) > 1) {
-        knobs.push_back({.flag = "page-size", .values = halves(question.number("page-size", 1), 1)});
+    const u64 page = question.number("page-size", usual_page(question.model->read.spec));
+    if (page > 1) {
+        knobs.push_back({.flag = "page-size", .values = halves(page, 1)});
     }
     bool states = false;
     for (const LayerForm& form : question.model->read.spec.forms) {

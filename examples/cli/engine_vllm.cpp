@@ -204,6 +204,19 @@ vllm::Options options_of(const EngineQuestion& question, const vllm::Rules& rule
     return vllm::for_class(question.model->spec, name.c_str(), options, packs_fp8);
 }
 
+/// The model's own draft layers behind its trunk, where it drafts (MTP); `modules`: those that are loaded.
+ModelSpec with_drafts(const ModelSpec& trunk, const ReadModel& read, u32 spec_tokens, u32& modules) {
+    modules = spec_tokens == 0 ? 0 : static_cast<u32>(smaller(read.draft.layers, spec_tokens));
+    ModelSpec model = trunk;
+    for (const Cache& cache : read.draft.caches) {
+        if (cache.layer < modules && model.add(trunk.layers + cache.layer, read.draft.form_of(cache)) != Errc::ok) {
+            stop(Exit::usage, "--num-speculative-tokens: more draft layers than can be kept");
+        }
+    }
+    model.draft_layers = modules;
+    return model;
+}
+
 std::string refusal_text(const vllm::Outcome& outcome) {
     const vllm::Refusal& why = outcome.sizing.refusal;
     const auto gib = [](u64 bytes) {
@@ -239,7 +252,7 @@ void fill_rows(const vllm::Outcome& outcome, EngineAnswer& answer, const Lengths
     for (u32 k = 0; k < kinds.size(); ++k) {
         const vllm::GroupKind& kind = kinds[k];
         const GroupClass& as = outcome.plan.classes[k];
-        PoolRow row{.holds = kind_words(kind.spec) + (kind.mixed ? " (pages differ)" : ""),
+        PoolRow row{.holds = kind_words(kind.spec) + (kind.mixed ? " (mixed)" : ""),
                     .groups = kind.groups,
                     .tokens_per_unit = kind.spec.block,
                     .unit = {kind.page}};
@@ -282,8 +295,18 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
         return answer;
     }
     // vLLM's own dtypes store in its own way; a plain element format is already in the forms.
-    const ModelSpec model = vllm::registered(as_formed ? question.model->spec : question.model->read.spec,
-                                             question.model->read.class_name.c_str());
+    const ReadModel& read = question.model->read;
+    u32 modules = 0;
+    const ModelSpec trunk =
+        vllm::registered(as_formed ? question.model->spec : read.spec, read.class_name.c_str());
+    const ModelSpec model = with_drafts(trunk, read, engine->options.spec_tokens, modules);
+    engine->options.multi_module_mtp = modules > 1;
+    if (engine->options.spec_tokens != 0) {
+        answer.notes.push_back({Origin::assumed, "--num-speculative-tokens",
+                                modules != 0 ? report::counted(modules, "draft layer", "draft layers") +
+                                                   " of the model itself (MTP); another draft model adds its own"
+                                             : "the draft model's own caches are not counted"});
+    }
     Sharding sharding = question.sharding;
     sharding.remainder = Remainder::middle;
     const Budget budget{question.available.data(), static_cast<u32>(question.available.size())};

@@ -174,15 +174,15 @@ std::string capacity_words(const Finding& found) {
         found.on.mix.each.size() > 1
             ? fmt::format("of this mix ({:.0f} tokens on average)", found.on.mix.average_tokens())
             : fmt::format("of {} tokens", report::grouped(found.asked.tokens.value));
-    out += fmt::format("  {}{} {} at once\n", upto,
-                       report::counted(found.most_sequences, "request", "requests"), of);
+    out += paragraph(fmt::format("  {}{} {} at once", upto,
+                                 report::counted(found.most_sequences, "request", "requests"), of)) + '\n';
     if (found.longest != 0) {
-        out += fmt::format("  {}{} tokens{} for {}\n", upto, report::grouped(found.longest),
-                           found.longest == context_limit(found.on.formats[0].model) &&
-                                   found.on.formats[0].model.read.max_context != 0
-                               ? " (as long as the model allows)"
-                               : "",
-                           report::counted(found.asked.sequences, "request", "requests"));
+        out += paragraph(fmt::format("  {}{} tokens{} for {}", upto, report::grouped(found.longest),
+                                     found.longest == context_limit(found.on.formats[0].model) &&
+                                             found.on.formats[0].model.read.max_context != 0
+                                         ? " (as long as the model allows)"
+                                         : "",
+                                     report::counted(found.asked.sequences, "request", "requests"))) + '\n';
     }
     return out;
 }
@@ -235,11 +235,8 @@ void print_screen(const Finding& found, report::Unit unit, Session& session) {
     if (found.room) {
         out += capacity_words(found);
     }
-    for (const std::string& line : found.answer.log) {
-        out += fmt::format("  the engine {} log: {}\n",
-                           found.on.memory.non_kv_known || found.on.memory.by_budget ? "will" : "would then",
-                           line);
-    }
+    const bool known = found.on.memory.non_kv_known || found.on.memory.by_budget;
+    out += log_text(found.answer.log, known ? "  the engine will log: " : "  the engine would then log: ");
     for (const Change& change : found.changes) {
         out += fmt::format("{}{}\n", &change == found.changes.data() ? "It fits with one of:\n  " : "  ",
                            words(change, found.on));
@@ -252,7 +249,7 @@ void print_screen(const Finding& found, report::Unit unit, Session& session) {
 
 void write_setting(report::Json& json, const Setting& setting, const Deployment& on) {
     json.field("tokens", setting.tokens).field("sequences", setting.sequences);
-    json.field("kv_cache_dtype", on.formats[setting.kv_format].dtype);
+    json.field("kv_cache_dtype", on.formats[setting.kv_format].model.dtype);
     json.object("sharding", report::Layout::flat)
         .field("tp", setting.sharding.tp)
         .field("pp", setting.sharding.pp);
@@ -260,15 +257,20 @@ void write_setting(report::Json& json, const Setting& setting, const Deployment&
         .field("dp", on.dp)
         .field("dp_attention", setting.attention_dp)
         .end();
-    json.field("extra_memory_bytes", setting.extra_memory);
+    json.field("extra_memory_bytes", setting.extra_memory).object("flags", report::Layout::flat);
+    for (const auto& [name, value] : on.turned(setting)) {
+        json.field(name, value);
+    }
+    json.end();
 }
 
 std::string json_of(const Finding& found) {
     const Model& model = found.on.formats[0].model;
     report::Json json;
-    json.object().field("schema", "kvcap.fit/1").field("model", model.label);
+    json.object().field("schema", "kvcap.fit/1").field("model", full_name(model));
     json.field("spec", spec_line(model.spec, model.read.shared)).field("engine", found.on.face->name);
-    json.field("rules", found.answer.rules);
+    json.field("rules", found.answer.rules).field("backend", found.answer.backend);
+    json.field("kv_cache_dtype_asked", found.on.formats[0].dtype);
     write_setting(json, found.asked, found.on);
     json.field("fits", found.fits);
     if (found.room) {

@@ -5,6 +5,7 @@
 #include "screen.hpp"
 
 #include <kvcap/engine/llamacpp/server.hpp>
+#include <kvcap/io/spec_line.hpp>
 #include <memory>
 
 namespace kvcap::cli {
@@ -214,12 +215,11 @@ std::string screen_of(const Finding& found, const Model& model, report::Unit uni
                                                model.label.empty() ? model.argument : model.label,
                                                found.model.card.arch().name)) +
                       '\n';
-    out += fmt::format("n_ctx = {}, {} of {} cells, n_batch = {}, n_ubatch = {}, flash attention {}\n",
-                       to.n_ctx, report::counted(to.streams(), "stream", "streams"),
-                       report::grouped(to.n_ctx_seq), to.n_batch, to.n_ubatch, to.flash_attn ? "on" : "off");
-    for (const std::string& line : cache_lines(found.model.card, found.layout)) {
-        out += line + '\n';
-    }
+    out += paragraph(fmt::format("n_ctx = {}, {} of {} cells, n_batch = {}, n_ubatch = {}, flash attention {}",
+                                 to.n_ctx, report::counted(to.streams(), "stream", "streams"),
+                                 report::grouped(to.n_ctx_seq), to.n_batch, to.n_ubatch,
+                                 to.flash_attn ? "on" : "off")) + '\n';
+    out += log_text(cache_lines(found.model.card, found.layout), "");
     const u64 total = value_of(llamacpp::total_bytes(found.model.card, found.layout)).total();
     out +=
         fmt::format("caches in all: {}\n\n{}", report::amount_and_exact({total}), device_table(found, unit));
@@ -242,7 +242,13 @@ std::string screen_of(const Finding& found, const Model& model, report::Unit uni
 
 std::string json_of(const Finding& found, const Model& model) {
     report::Json json;
-    json.object().field("schema", "kvcap.llamacpp/1").field("model", model.label);
+    json.object().field("schema", "kvcap.llamacpp/1").field("model", full_name(model));
+    const std::string keys{llamacpp::ggml_type(found.options.type_k).name};
+    const std::string values{llamacpp::ggml_type(found.options.type_v).name};
+    const std::string both = keys == values ? keys : keys + '/' + values;
+    json.field("spec", spec_line(model.spec, model.read.shared));
+    json.field("kv_cache_dtype", both).field("kv_cache_dtype_asked", both);
+    json.field("cache_type_k", keys).field("cache_type_v", values);
     json.field("architecture", found.model.card.arch().name).field("n_ctx", found.layout.resolved.n_ctx);
     json.field("n_ctx_seq", found.layout.resolved.n_ctx_seq).array("lines");
     for (const std::string& line : cache_lines(found.model.card, found.layout)) {

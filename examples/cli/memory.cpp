@@ -104,27 +104,22 @@ Gpu gpu_named(const std::string& name) {
 }
 
 void MemoryOptions::add_to(CLI::App& verb) {
-    verb.add_option("--gpu", gpu, "GPU by name (h100, h200, a100-80gb ...)")->group("Memory");
+    const auto option = [&](const char* names, std::string& value, const char* text) {
+        return verb.add_option(names, value, text)->group("Memory")->check(filled());
+    };
+    option("--gpu", gpu, "GPU by name (h100, h200, a100-80gb ...)");
     verb.add_option("--gpus", gpus, "How many there are; the split must not need more")->group("Memory");
-    verb.add_option("--gpu-mem", gpu_mem, "Memory of one GPU, instead of a name: 80GiB")->group("Memory");
-    verb.add_option("--util,--gpu-memory-utilization,--mem-fraction-static,--free-gpu-memory-fraction", util,
-                    "Share of the memory that the engine may use")
-        ->group("Memory")
+    option("--gpu-mem", gpu_mem, "Memory of one GPU, instead of a name: 80GiB");
+    option("--util,--gpu-memory-utilization,--mem-fraction-static,--free-gpu-memory-fraction", util,
+           "Share of the memory that the engine may use")
         ->capture_default_str();
-    verb.add_option("--fraction-of", fraction_of,
-                    "total, or free (what weights and the rest leave); auto: the engine's way")
-        ->group("Memory");
-    verb.add_option("--kv-budget,--kv-cache-memory-bytes", kv_budget,
-                    "Bytes for the cache on a rank, outright")
-        ->group("Memory");
-    verb.add_option("--non-kv-bytes", non_kv, "Memory a rank needs beside weights and cache")
-        ->group("Memory");
-    verb.add_option("--overhead", overhead, "A named assumption for that: kaito-2026-06")->group("Memory");
-    verb.add_option("--overhead-from", overhead_from, "The same, as an engine's start-up log measured it")
-        ->group("Memory")
-        ->type_name("LOG");
-    verb.add_option("--weights-bytes", weights, "Weights of one rank, instead of those known or derived")
-        ->group("Memory");
+    option("--fraction-of", fraction_of,
+           "total, or free (what weights and the rest leave); auto: the engine's way");
+    option("--kv-budget,--kv-cache-memory-bytes", kv_budget, "Bytes for the cache on a rank, outright");
+    option("--non-kv-bytes", non_kv, "Memory a rank needs beside weights and cache");
+    option("--overhead", overhead, "A named assumption for that: kaito-2026-06");
+    option("--overhead-from", overhead_from, "The same, as an engine's start-up log measured it")->type_name("LOG");
+    option("--weights-bytes", weights, "Weights of one rank, instead of those known or derived");
 }
 
 Bytes Memory::for_cache(Bytes rank_weights, Bytes non_kv_bytes, Bytes extra) const {

@@ -70,6 +70,12 @@ std::string kv_format_of(const ModelSpec& model) {
     return "auto";
 }
 
+/// One name for each plain 16- and 32-bit type.
+std::string short_name(const std::string& dtype) {
+    const bool f16 = dtype == "float16" || dtype == "half" || dtype == "fp16";
+    return dtype == "bfloat16" ? "bf16" : f16 ? "f16" : dtype == "float32" || dtype == "fp32" ? "f32" : dtype;
+}
+
 }  // namespace
 
 void ModelOptions::add_to(CLI::App& verb) {
@@ -119,9 +125,7 @@ Model load(const ModelOptions& options) {
     for (Note& note : model.notes) {
         note = {note.origin, printable(note.where), printable(note.text)};
     }
-    if (model.dtype == "auto") {
-        model.dtype = kv_format_of(model.spec);
-    }
+    model.dtype = options.kv_cache_dtype == "auto" ? kv_format_of(model.spec) : short_name(options.kv_cache_dtype);
     return model;
 }
 

@@ -113,7 +113,7 @@ void ShardingOptions::add_to(CLI::App& verb) {
                   "Each tensor rank holds whole requests")
         ->group("Sharding");
     verb.add_option("--pp-split", pp_split, "Spare layers: first, middle, last or 20,21")
-        ->group("Sharding")->type_name("RULE");
+        ->group("Sharding")->type_name("RULE")->check(filled());
 }
 
 Sharding ShardingOptions::sharding() const {
@@ -134,7 +134,7 @@ Sharding ShardingOptions::sharding() const {
 
 void LengthOptions::add_to(CLI::App& verb) {
     const auto option = [&](const char* names, std::string& value, const char* text, const char* type) {
-        verb.add_option(names, value, text)->group("Lengths")->type_name(type);
+        verb.add_option(names, value, text)->group("Lengths")->type_name(type)->check(filled());
     };
     option("--tokens,--max-model-len", tokens, "8k,32k (k = 1,024) or max; usually 32k", "LIST");
     option("--batch,--max-num-seqs", batch, "Sequences of that length", "N");

@@ -246,7 +246,7 @@ std::string screen_of(const Search& search, const SearchResult& found, const Pla
 
 std::string json_of(const Search& search, const SearchResult& found) {
     report::Json json;
-    json.object().field("schema", "kvcap.plan/1").field("model", search.on.formats[0].model.label);
+    json.object().field("schema", "kvcap.plan/1").field("model", full_name(search.on.formats[0].model));
     json.field("engine", search.on.face->name)
         .field("gpus", search.space.devices)
         .field("dropped", found.dropped.size());
@@ -258,7 +258,8 @@ std::string json_of(const Search& search, const SearchResult& found) {
             .field("pp", c.sharding.pp)
             .field("cp", c.sharding.cp);
         json.field("dp", c.dp).field("dp_attention", c.attention_dp);
-        json.field("kv_cache_dtype", search.on.formats[c.format].dtype)
+        json.field("kv_cache_dtype", search.on.formats[c.format].model.dtype)
+            .field("kv_cache_dtype_asked", search.on.formats[c.format].dtype)
             .field("block_size", search.blocks[c.block]);
         json.field("sequences", each.outcome.sequences).field("context", each.outcome.context);
         json.field("kv_read_bytes_per_token", each.outcome.read_per_token).end();

@@ -24,15 +24,20 @@ struct Answered {
 
 std::string rows_table(const EngineAnswer& answer) {
     using A = report::Align;
-    report::Table table{{A::left, A::right, A::right, A::right, A::right, A::right, A::right}};
-    table.row({"group", "groups", "caches", "tokens", "page", "padding", "a request"});
+    report::Table table{{A::left, A::right, A::right, A::right, A::right, A::right}};
+    table.row({"group", "groups", "caches", "tokens", "page", "a request"});
+    std::string padding;
     for (const PoolRow& row : answer.rows) {
         table.row({row.holds, report::grouped(row.groups), report::grouped(row.caches),
                    row.tokens_per_unit == 0 ? "-" : report::grouped(row.tokens_per_unit),
-                   report::exact(row.unit), row.padding.value == 0 ? "-" : report::exact(row.padding),
-                   report::grouped(row.units_per_request)});
+                   report::exact(row.unit), report::grouped(row.units_per_request)});
+        if (row.padding.value != 0) {
+            const double share = 100.0 * static_cast<double>(row.padding.value) / static_cast<double>(row.unit.value);
+            padding += paragraph(fmt::format("  padding of a page, {}: {} ({:.1f}%)", row.holds,
+                                             report::exact(row.padding), share)) + '\n';
+        }
     }
-    return answer.rows.empty() ? "" : table.text();
+    return answer.rows.empty() ? "" : table.text() + padding;
 }
 
 std::string pools_table(const EngineAnswer& answer, report::Unit unit) {
@@ -54,10 +59,7 @@ std::string screen_of(const Answered& one, report::Unit unit, const Session& ses
         return out + paragraph("  does not start: " + one.answer.refusal) + '\n';
     }
     out += pools_table(one.answer, unit) + rows_table(one.answer);
-    for (const std::string& line : one.answer.log) {
-        out += "  log: " + line + '\n';
-    }
-    return out;
+    return out + log_text(one.answer.log, "  log: ");
 }
 
 void write_pools(report::Json& json, const EngineAnswer& answer) {
@@ -79,12 +81,14 @@ void write_pools(report::Json& json, const EngineAnswer& answer) {
     json.end();
 }
 
-std::string json_of(const Model& model, const std::vector<Answered>& all, const std::vector<Note>& notes) {
+std::string json_of(const StoredModel& stored, const std::vector<Answered>& all, const std::vector<Note>& notes) {
     report::Json json;
-    json.object().field("schema", "kvcap.pools/1").field("model", model.label);
-    json.field("spec", spec_line(model.spec, model.read.shared)).array("engines");
+    json.object().field("schema", "kvcap.pools/1");
+    write_model(json, stored.model, stored.dtype);
+    json.array("engines");
     for (const Answered& one : all) {
         json.object().field("engine", one.face->name).field("rules", one.answer.rules);
+        json.field("backend", one.answer.backend);
         json.field("starts", one.answer.runs())
             .field("refusal", one.answer.refusal)
             .field("unit", one.answer.unit);
@@ -132,7 +136,7 @@ void run(PoolsOptions options, Session& session) {
         session.exit = one.answer.runs() ? session.exit : Exit::does_not_fit;
     }
     if (options.output.json) {
-        return session.print(json_of(model, all, notes));
+        return session.print(json_of(on.formats[0], all, notes));
     }
     std::string out = heading(model, on.memory.described, session);
     for (const Answered& one : all) {

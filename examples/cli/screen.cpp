@@ -2,6 +2,7 @@
 // Headings and notes.
 #include "screen.hpp"
 
+#include <algorithm>
 #include <kvcap/io/spec_line.hpp>
 
 namespace kvcap::cli {
@@ -78,11 +79,13 @@ std::string heading(const Model& model, std::string_view further, const Session&
     const std::string title = model.label.empty() ? "" : model.label + " = ";
     std::string facts = formats;
     if (!further.empty()) {
-        facts += (facts.empty() ? "" : "          ") + std::string{further};
+        const bool fits = 2 + facts.size() + 10 + further.size() <= columns;
+        facts += (facts.empty() ? "" : fits ? "          " : "\n  ") + std::string{further};
     }
     std::string line = folded(title + spec, " + ");
     const std::size_t last = line.size() - (line.rfind('\n') + 1);
-    const bool beside = line.find('\n') == std::string::npos && last + 10 + facts.size() <= columns;
+    const bool beside = line.find('\n') == std::string::npos && facts.find('\n') == std::string::npos &&
+                        last + 10 + facts.size() <= columns;
     if (!model.label.empty()) {
         line = session.bold(line.substr(0, model.label.size())) + line.substr(model.label.size());
     }
@@ -100,6 +103,35 @@ std::string paragraphs(std::string_view lines) {
         out += paragraph(lines.substr(0, end)) + '\n';
     }
     return out;
+}
+
+std::size_t widest_line(std::string_view text) {
+    std::size_t most = 0;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        most = std::max(most, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return most;
+}
+
+std::string log_text(const std::vector<std::string>& lines, std::string_view before) {
+    std::string out;
+    for (const std::string& line : lines) {
+        out += paragraph(std::string{before} + line) + '\n';
+    }
+    return out;
+}
+
+std::string full_name(const Model& model) {
+    return !model.read.name.empty() ? model.read.name
+           : !model.label.empty()   ? model.label
+                                    : spec_line(model.spec, model.read.shared);
+}
+
+void write_model(report::Json& json, const Model& model, std::string_view asked_dtype) {
+    json.field("model", full_name(model)).field("spec", spec_line(model.spec, model.read.shared));
+    json.field("kv_cache_dtype", model.dtype).field("kv_cache_dtype_asked", asked_dtype);
 }
 
 std::string notes_text(const std::vector<Note>& notes, bool all, const Session& session) {

@@ -20,4 +20,17 @@ std::string notes_text(const std::vector<Note>& notes, bool all, const Session& 
 /// "KV bf16, index fp8_128, state f32": one format for each sort of stream, "mixed" where they differ.
 std::string formats_words(const ModelSpec& model, std::string_view kv_dtype);
 
+/// Columns of the longest line.
+std::size_t widest_line(std::string_view text);
+
+/// Each line folded like a paragraph behind `before`.
+std::string log_text(const std::vector<std::string>& lines, std::string_view before);
+
+/// What JSON calls the model, the same in every verb: its Hugging Face id, else its label, else the spec line.
+std::string full_name(const Model& model);
+
+/// "model", "spec", "kv_cache_dtype" (what is stored) and "kv_cache_dtype_asked" (auto, or a name), as every verb
+/// writes them.
+void write_model(report::Json& json, const Model& model, std::string_view asked_dtype);
+
 }  // namespace kvcap::cli

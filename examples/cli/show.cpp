@@ -41,12 +41,11 @@ report::SizeQuestion one_copy(const Model& model) {
     return asked;
 }
 
-std::string show_json(const Model& model, const report::SizeAnswer& size) {
+std::string show_json(const Model& model, std::string_view asked_dtype, const report::SizeAnswer& size) {
     report::Json json;
     const ReadModel& read = model.read;
-    const std::string spec = spec_line(model.spec, read.shared);
-    const std::string& name = !read.name.empty() ? read.name : !model.label.empty() ? model.label : spec;
-    json.object().field("schema", "kvcap.show/1").field("model", name).field("spec", spec);
+    json.object().field("schema", "kvcap.show/1");
+    write_model(json, model, asked_dtype);
     json.field("architecture", read.architecture);
     json.field("layers", model.spec.layers).field("draft_layers", model.spec.draft_layers);
     json.field("query_heads", read.query_heads != 0 ? read.query_heads : u64{model.spec.query_heads});
@@ -63,7 +62,7 @@ void run(const ShowOptions& options, Session& session) {
     const Model model = load(options.model);
     const report::SizeAnswer size = value_of(report::answer(model.spec, one_copy(model)), model.label);
     if (options.output.json) {
-        return session.print(show_json(model, size));
+        return session.print(show_json(model, options.model.kv_cache_dtype, size));
     }
     std::string out = heading(model, {}, session) + facts_text(model);
     out += '\n' + paragraphs(report::layers_table(model.spec, model.read.shared)) + '\n';

@@ -97,6 +97,11 @@ NamedTier tier_of(const std::string& text) {
     if (rate != std::string::npos) {
         named.tier.bytes_per_second = static_cast<double>(bytes_of(rest.substr(rate + 1), "--tier").value);
     }
+    const bool slow = rate != std::string::npos && !(named.tier.bytes_per_second > 0);
+    if (named.tier.capacity.value == 0 || slow) {
+        stop(Exit::usage, fmt::format("--tier: '{}' holds or moves nothing; wanted a size{} above 0", text,
+                                      slow ? " and a rate" : ""));
+    }
     return named;
 }
 

@@ -133,11 +133,10 @@ void run(const SizeOptions& options, Session& session) {
     }
     if (options.output.json) {
         const std::string spec = spec_line(model.spec, model.read.shared);
-        const report::SizeHeading heading{.model = !model.read.name.empty() ? model.read.name
-                                                   : !model.label.empty()   ? model.label
-                                                                            : spec,
+        const report::SizeHeading heading{.model = full_name(model),
                                           .spec = spec,
                                           .kv_cache_dtype = model.dtype,
+                                          .kv_cache_dtype_asked = options.model.kv_cache_dtype,
                                           .engine = reserved.points.empty() ? "exact" : reserved.rules,
                                           .reserved = reserved.points};
         return session.print(report::size_json(heading, model.spec, model.read, asked, size, notes,

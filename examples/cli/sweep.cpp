@@ -19,12 +19,16 @@ struct SweepOptions {
     std::string batch = "1";
     std::string per = "rank";
     std::string out = "table";
+    bool json = false;
+    bool csv = false;
     std::string level;
 };
 
 /// One line of the sweep: a model in one format on one split, at every length.
 struct Line {
     std::string model;
+    std::string full_name;
+    std::string asked_dtype;
     std::string dtype;
     u32 tp = 1;
     std::vector<Bytes> held;
@@ -84,7 +88,8 @@ std::vector<Line> lines_of(const SweepOptions& options, const std::vector<u64>& 
                                                report::text_of(possible.error())));
                     continue;
                 }
-                Line line{.model = model.label, .dtype = model.dtype, .tp = split.tp, .held = {}};
+                Line line{.model = model.label, .full_name = full_name(model), .asked_dtype = dtype,
+                          .dtype = model.dtype, .tp = split.tp, .held = {}};
                 for (const u64 tokens : points) {
                     line.held.push_back(held_at(model, tokens, split, sequences, whole));
                 }
@@ -99,11 +104,24 @@ std::string title_of(const Line& line) {
     return fmt::format("{} {}{}", line.model, line.dtype, line.tp == 1 ? "" : fmt::format(" TP {}", line.tp));
 }
 
+/// How many lines stand beside each other in 80 columns, from the line `from` on: at least one, at most three.
+std::size_t beside(const std::vector<Line>& lines, std::size_t from) {
+    std::size_t width = 2 + std::size_t{13};
+    std::size_t many = 0;
+    while (from + many < lines.size() && many < 3) {
+        width += 2 + std::max<std::size_t>(title_of(lines[from + many]).size(), 12);
+        if (many != 0 && width > 80) {
+            break;
+        }
+        ++many;
+    }
+    return many;
+}
+
 std::string table_of(const std::vector<Line>& lines, const std::vector<u64>& points) {
     std::string out;
-    constexpr std::size_t beside = 3;
-    for (std::size_t from = 0; from < lines.size(); from += beside) {
-        const std::size_t to = std::min(from + beside, lines.size());
+    for (std::size_t from = 0, to = 0; from < lines.size(); from = to) {
+        to = from + beside(lines, from);
         report::Table table{std::vector<report::Align>(to - from + 1, report::Align::right)};
         std::vector<std::string> head{"tokens"};
         for (std::size_t i = from; i < to; ++i) {
@@ -143,7 +161,8 @@ std::string json_of(const std::vector<Line>& lines, const std::vector<u64>& poin
     }
     json.end().array("lines");
     for (const Line& line : lines) {
-        json.object().field("model", line.model).field("kv_cache_dtype", line.dtype).field("tp", line.tp);
+        json.object().field("model", line.full_name).field("kv_cache_dtype", line.dtype);
+        json.field("kv_cache_dtype_asked", line.asked_dtype).field("tp", line.tp);
         json.array("held_bytes", report::Layout::flat);
         for (const Bytes held : line.held) {
             json.item(held);
@@ -174,19 +193,32 @@ std::string svg_of(const std::vector<Line>& lines, const std::vector<u64>& point
     return plot.svg();
 }
 
+/// --out, or its short forms --json and --csv.
+std::string form_of(const SweepOptions& options) {
+    if (options.json && options.csv) {
+        stop(Exit::usage, "--json and --csv; wanted one of them");
+    }
+    const std::string form = options.json ? "json" : options.csv ? "csv" : options.out;
+    if (form != options.out && options.out != "table") {
+        stop(Exit::usage, fmt::format("--{} and --out {}; wanted one of them", form, options.out));
+    }
+    return form;
+}
+
 void run(const SweepOptions& options, Session& session) {
+    const std::string form = form_of(options);
     const std::vector<u64> points = lengths_of(options.tokens);
     const std::vector<Line> lines = lines_of(options, points, session);
     if (lines.empty()) {
         stop(Exit::usage, "nothing is left to sweep");
     }
-    if (options.out == "table") {
+    if (form == "table") {
         session.print(table_of(lines, points));
-    } else if (options.out == "csv") {
+    } else if (form == "csv") {
         session.print(csv_of(lines, points));
-    } else if (options.out == "json") {
+    } else if (form == "json") {
         session.print(json_of(lines, points, options));
-    } else if (options.out == "svg") {
+    } else if (form == "svg") {
         session.print(svg_of(lines, points, options));
     } else {
         stop(Exit::usage, fmt::format("--out: {} is none of table, csv, json, svg", options.out));
@@ -203,13 +235,15 @@ void add_sweep(CLI::App& app, Session& session) {
         ->required()
         ->type_name("");
     verb->add_option("--tokens", options->tokens, "LOW:HIGH:xFACTOR, LOW:HIGH:+STEP, or a list")
-        ->capture_default_str();
+        ->capture_default_str()->check(filled());
     verb->add_option("--tp", options->tp, "Tensor ranks, a list")->capture_default_str();
     verb->add_option("--dtype,--kv-cache-dtype", options->dtypes, "KV formats, a list")
         ->capture_default_str();
     verb->add_option("--batch", options->batch, "Sequences of that length")->capture_default_str();
     verb->add_option("--per", options->per, "rank, or model (each byte once)")->capture_default_str();
     verb->add_option("--out", options->out, "table, csv, json or svg")->capture_default_str();
+    verb->add_flag("--json", options->json, "The same as --out json");
+    verb->add_flag("--csv", options->csv, "The same as --out csv");
     verb->add_option("--level", options->level, "A line across the picture: 80GiB");
     verb->footer(
         "Examples:\n"

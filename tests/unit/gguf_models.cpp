@@ -4,9 +4,11 @@
 #include "../tools/golden/llamacpp_gguf.hpp"
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fstream>
 #include <kvcap/engine/llamacpp.hpp>
 #include <kvcap/io/gguf.hpp>
+#include <unistd.h>
 
 using namespace kvcap;
 using Json = nlohmann::json;
@@ -78,4 +80,23 @@ TEST_CASE("eleven models from GGUF files: bytes held and bytes reserved") {
         const auto layout = llamacpp::layout(read->card, {.n_ctx = 32768}).value();
         CHECK(llamacpp::total_bytes(read->card, layout).value().total() == row.reserved);
     }
+}
+
+TEST_CASE("a file's errors name the file, the key, the value and what was wanted") {
+    const auto problem_of = [](const Json& changes) {
+        golden::GgufWriter writer;
+        writer.add_all(metadata_of("dense.json", "llama31-8b_c1", changes));
+        const auto path = std::filesystem::temp_directory_path() / ("kvcap-" + std::to_string(::getpid()) + ".gguf");
+        std::ofstream{path, std::ios::binary} << writer.bytes();
+        const auto read = gguf::read_file(path.string());
+        std::filesystem::remove(path);
+        REQUIRE_FALSE(read);
+        const std::string text = read.error->text();
+        CHECK(text.find(path.string() + ": ") == 0);
+        CHECK(read.error->trouble == Trouble::invalid);
+        return text.substr(path.string().size() + 2);
+    };
+    CHECK(problem_of({{"llama.block_count", 0}}) == "llama.block_count: 0; wanted at least one block");
+    CHECK(problem_of({{"llama.context_length", "long"}}).find("llama.context_length: a value of type string") == 0);
+    CHECK(problem_of({{"llama.block_count", 100000}}).find("llama.block_count: 100000 blocks") == 0);
 }

@@ -81,3 +81,53 @@ TEST_CASE("doctor: control characters of a log stay there", "[cli][log]") {
         CHECK(ran.out.find("\xC2\x9B") == std::string::npos);
     }
 }
+
+TEST_CASE("doctor: arguments that are cut off may have asked for drafts", "[cli][log]") {
+    if (!program_known()) {
+        return;
+    }
+    // A start with three MTP tokens: 48 states of (3 + 3) convolution rows, 17 attention layers, 205 blocks of 1,600.
+    const std::string start =
+        "INFO 07-06 10:58:56 [gpu_worker.py:508] Available KV cache memory: 5.33 GiB\n"
+        "INFO 07-06 10:58:56 [kv_cache_utils.py:2146] GPU KV cache size: 300,220 tokens\n"
+        "INFO 07-06 10:48:18 [api_utils.py:273] non-default args: {'model': '/m/qwen3.6-27b-fp8', "
+        "'max_model_len': 262144, 'tensor_parallel_size': 2, 'kv_cache_dtype': 'fp8', 'max_num_batched_tokens': 8192, "
+        "'enable_prefix_caching': True";
+    const auto cut = nlohmann::json::parse(doctor(start + ", 'enable_chunked_prefill': True\n", "--json").out);
+    const nlohmann::json& drafted = cut["engines"][0]["prediction"];
+    CHECK(drafted["agrees"] == true);
+    CHECK(drafted["rules"].get<std::string>().find("3 draft tokens") != std::string::npos);
+    CHECK(drafted["reason"].get<std::string>().find("cut off") != std::string::npos);
+    const auto said = nlohmann::json::parse(
+        doctor(start + ", 'gpu_memory_utilization': 0.9, "
+                       "'speculative_config': {'method': 'mtp', 'num_speculative_tokens': 3}}\n", "--json").out);
+    CHECK(said["engines"][0]["prediction"]["agrees"] == true);
+    const auto whole =
+        nlohmann::json::parse(doctor(start + ", 'gpu_memory_utilization': 0.9}\n", "--json").out);
+    CHECK(whole["engines"][0]["prediction"]["agrees"] == false);
+}
+
+TEST_CASE("doctor: figures that cannot be are told with their line and value", "[cli][log]") {
+    if (!program_known()) {
+        return;
+    }
+    const auto findings = [](const std::string& log) {
+        const auto json = nlohmann::json::parse(doctor(log, "--json").out);
+        std::string all;
+        for (const auto& finding : json["engines"][0]["findings"]) {
+            if (finding["kind"] == "implausible-number") {
+                all += finding["seen"].get<std::string>() + " " + finding["lines"].dump() + ";";
+            }
+        }
+        return all;
+    };
+    CHECK(findings("\nGPU KV cache size: 99999999999999999999999 tokens\n") ==
+          "capacity_tokens = 99999999999999999999999 [2];");
+    CHECK(findings("GPU KV cache size: 64 tokens\nnon-default args: {'tensor_parallel_size': 99999, 'block_size': -7}\n")
+              .find("tp = 99,999 [2];") != std::string::npos);
+    CHECK(findings("GPU KV cache size: 64 tokens\nnon-default args: {'max_model_len': 88888888888888888888}\n") ==
+          "max_model_len = 88888888888888888888 [2];");
+    CHECK(findings("GPU KV cache size: 64 tokens\n").empty());
+    CHECK(doctor("Available KV cache memory: 99999999999999999999.9 GiB\nGPU KV cache size: 64 tokens\n").out.find(
+              "99999999999999999999.9") != std::string::npos);
+}

@@ -182,6 +182,15 @@ inline Problem not_storable(const Error& error, const char* flag, const std::str
             {}};
 }
 
+inline bool has_latents(const ModelSpec& model) noexcept {
+    for (const LayerForm& form : model.forms) {
+        if (form.kind == Kind::latent) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// Each cache restored by `rule`, with its scales (if any) behind it.
 template <class Rule>
 Result<ModelSpec> rebuilt(const ModelSpec& model, const KvScheme* kv, Rule rule) {
@@ -230,6 +239,10 @@ inline Diagnosed<ModelSpec> stored_as(const ModelSpec& model, const StoredFormat
     }
     if (index == nullptr && names.index != "auto") {
         return io::unknown_name("--index-dtype", names.index, io::index_formats);
+    }
+    if (names.kv == "fp8_ds_mla" && !io::has_latents(model)) {
+        return Problem{Trouble::invalid, "--kv-cache-dtype", "fp8_ds_mla for a model without latents",
+                       "MLA: the layout packs a latent of 512 and its rope key", "fp8 is the plain format"};
     }
     bool kda = false;
     const Result<ModelSpec> stored = io::rebuilt(model, kv, [&](LayerForm form) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <kvcap/io/hf/families/registry.hpp>
+#include <kvcap/io/hf/names.hpp>
 #include <kvcap/io/hf/nearest.hpp>
 #include <kvcap/io/hf/types.hpp>
 #include <kvcap/io/json_load.hpp>
@@ -176,6 +177,9 @@ inline Diagnosed<ReadModel> lower(JsonValue root) {
     }
     for (const auto& [block, where] : {std::pair{root, std::string{}}, std::pair{decoder.block, decoder.where}}) {
         if (std::optional<Problem> problem = mistyped(block, where)) {
+            return *std::move(problem);
+        }
+        if (std::optional<Problem> problem = misnamed(block, where)) {
             return *std::move(problem);
         }
     }

@@ -24,7 +24,8 @@ struct ReservedAt {
 struct SizeHeading {
     std::string model;
     std::string spec;
-    std::string kv_cache_dtype;
+    std::string kv_cache_dtype;                   ///< what is stored
+    std::string kv_cache_dtype_asked = "auto";
     std::string engine = "exact";
     std::vector<ReservedAt> reserved{};
 };
@@ -142,7 +143,8 @@ inline std::string size_json(const SizeHeading& heading, const ModelSpec& model,
     json.object().field("schema", "kvcap.size/1").field("model", heading.model).field("spec", heading.spec);
     json.object("sharding", Layout::flat).field("tp", asked.tp).field("pp", asked.sharding.pp);
     json.field("cp", asked.sharding.cp).field("dp", asked.dp).field("dp_attention", asked.dp_attention).end();
-    json.field("kv_cache_dtype", heading.kv_cache_dtype).field("engine", heading.engine);
+    json.field("kv_cache_dtype", heading.kv_cache_dtype);
+    json.field("kv_cache_dtype_asked", heading.kv_cache_dtype_asked).field("engine", heading.engine);
     json.field("bytes_per_token", size.per_token);
     write_ranks(json, "bytes_per_token_per_rank", size.per_token_on_rank);
     json.field("state_bytes_per_sequence", size.state).field("bytes_once", size.once);

@@ -32,6 +32,9 @@ inline BlockCounts count_blocks(Keys& keys, const llamacpp::ArchRule& rule) {
         nextn = 0;
     }
     const u32 loops = rule.arch == Arch::nanbeige ? keys.number("num_loops", 1) : 1;
+    if (counts.given == 0) {
+        keys.fail("block_count", "0", "at least one block");
+    }
     if (nextn > counts.given) {
         keys.fail("nextn_predict_layers", std::to_string(nextn), "at most block_count");
     }

@@ -84,15 +84,17 @@ inline Diagnosed<GgufModel> read_file(const std::string& path) {
     if (!file) {
         return *file.error;
     }
-    const Diagnosed<Header> header = read_header(file->bytes());
-    if (!header) {
-        Problem problem = *header.error;
+    const auto in_file = [&](Problem problem) {
         problem.where = path + ": " + problem.where;
         return problem;
+    };
+    const Diagnosed<Header> header = read_header(file->bytes());
+    if (!header) {
+        return in_file(*header.error);
     }
     const Diagnosed<Shard> shard = shard_of(*header);
     if (!shard) {
-        return *shard.error;
+        return in_file(*shard.error);
     }
     if (shard->number != 0) {
         return Problem{
@@ -104,7 +106,7 @@ inline Diagnosed<GgufModel> read_file(const std::string& path) {
     }
     Diagnosed<GgufModel> read = read_model(*header);
     if (!read) {
-        return read;
+        return in_file(*read.error);
     }
     read->truncated = ends_early(*header, file->bytes().size());
     if (auto problem = add_shards(path, shard->count, read)) {

@@ -90,7 +90,8 @@ inline Datum literal(std::string_view value, u64 line) {
     if (plain == "True" || plain == "False" || plain == "true" || plain == "false") {
         return flag(plain[0] == 'T' || plain[0] == 't', line);
     }
-    return integer_length(plain) == plain.size() ? datum_of(plain, 'n', line) : words(plain, line);
+    const bool counts = integer_length(plain) == plain.size() && integer_of(plain);
+    return counts ? datum_of(plain, 'n', line) : words(plain, line);
 }
 
 }  // namespace kvcap::inline v1::logs

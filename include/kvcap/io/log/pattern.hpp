@@ -159,11 +159,15 @@ constexpr std::optional<std::int64_t> integer_of(std::string_view text) noexcept
     return digits == 0 ? std::nullopt : std::optional{!text.empty() && text[0] == '-' ? -value : value};
 }
 
-/// {n} gives an integer; {d} keeps its digits, with a point.
+/// {n} gives an integer, or its digits where no integer holds them; {d} keeps its digits, with a point.
 inline Datum datum_of(std::string_view text, char kind, u64 line) {
     if (kind == 'n') {
-        const auto value = integer_of(text);
-        return value ? integer(*value, line) : Datum{};
+        if (const auto value = integer_of(text)) {
+            return integer(*value, line);
+        }
+        Datum digits = words(text, line);
+        std::erase(digits.words, ',');
+        return digits;
     }
     Datum datum = words(text, line);
     if (kind == 'd') {

@@ -47,6 +47,7 @@ public:
     std::vector<Failure> failures;
     std::vector<Ranks> ranks;
     std::vector<std::string> pids;
+    std::vector<Field> unreadable;  ///< counts below zero, as printed
     std::vector<Facts> parts;  ///< what an engine prints several of: pools, caches, phases
     u64 begun = 0;             ///< kinds of first lines seen
     bool results = false;      ///< something that follows first lines was seen
@@ -147,7 +148,9 @@ inline void apply(const Rule& rule, Start& start, const Hit& hit, const Words& w
     std::string_view keys = rule.keys;
     for (std::size_t i = 0; i < words.size && !keys.empty(); ++i) {
         const std::size_t comma = std::min(keys.find(','), keys.size());
-        keep_value(start, hit, rule.keep, keys.substr(0, comma), datum_of(words.at[i], words.kind[i], hit.line));
+        const std::string_view key = keys.substr(0, comma);
+        Datum value = datum_of(words.at[i], words.kind[i], hit.line);
+        keep_value(start, hit, rule.keep, key, std::move(value));
         keys.remove_prefix(std::min(comma + 1, keys.size()));
     }
     if (rule.read != nullptr) {

@@ -76,6 +76,9 @@ inline void read_setting(Start& start, std::string_view key, std::string_view va
     }
     for (const Setting& setting : settings) {
         Datum datum = setting.argument == key ? literal(value, line) : Datum{};
+        if (datum.kind == Datum::Kind::integer && datum.integer < -1 && start.unreadable.size() < 64) {
+            start.unreadable.push_back({std::string{setting.fact}, words(value, line)});
+        }
         if (datum.kind != Datum::Kind::none && !(datum.kind == Datum::Kind::integer && datum.integer < 0)) {
             start.facts.put(setting.fact, std::move(datum));
         }
@@ -83,11 +86,16 @@ inline void read_setting(Start& start, std::string_view key, std::string_view va
 }
 
 inline void read_arguments(Start& start, const Hit& hit, const Words& at) {
+    bool cut = trimmed(at.rest).ends_with(',');
     each_argument(at.rest, [&](std::string_view key, std::string_view value, bool whole) {
+        cut = cut || !whole;
         if (whole && !value.empty()) {
             read_setting(start, key, value, hit.line);
         }
     });
+    if (cut) {  // arguments may follow that are not seen
+        start.facts.put("cut_words", flag(true, hit.line));
+    }
 }
 
 /// A generation follows from words that only one of them prints; V1's own beat V0's, which the first V1 still used.

@@ -132,6 +132,21 @@ constexpr bool fits(const Decorator& decorator, const LayerForms& forms) noexcep
     return made <= LayerForms::capacity();
 }
 
+/// A window, chunk or budget of no token: nothing would be left to read.
+constexpr bool keeps_nothing(const Decorator& decorator, const Wide& n) noexcept {
+    const bool bounds = decorator.name == "window" || decorator.name == "chunk" || decorator.name == "budget";
+    return bounds && n[0] == 0;
+}
+
+/// FlashMLA's layout is one of latents only.
+constexpr bool packs_no_latent(const Decorator& decorator, const LayerForms& forms) noexcept {
+    bool latents = decorator.name != "fp8_ds_mla";
+    for (const LayerForm& form : forms) {
+        latents = latents || form.kind == Kind::latent;
+    }
+    return !latents;
+}
+
 /// Numbers that the scheme can take: a bound for each, and widths that stay inside 32 bits.
 constexpr bool sensible(const Decorator& decorator, const LayerForms& forms, const Wide& n) noexcept {
     const bool turboquant = decorator.name == "turboquant";

@@ -175,6 +175,10 @@ private:
                            : "a layer that keeps tokens");
         } else if (!fits(decorator, inner)) {
             in_.refuse(offset, name + " that makes more than 8 caches of a layer", "fewer caches inside");
+        } else if (keeps_nothing(decorator, n)) {
+            in_.refuse(offset, name + "(0, ...), which keeps no token", "at least 1 token");
+        } else if (packs_no_latent(decorator, inner)) {
+            in_.refuse(offset, name + " around a layer without latents", "mla(...): the format packs a latent of 512");
         } else if (!sensible(decorator, inner, n)) {
             in_.refuse(offset, name + " with numbers that it cannot take",
                        "1 to 8 bits and sizes within 32 bits");

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// The verbs that ask engines, as a script sees them: JSON against schemas, 80 columns, refused flags, the attention
+// backend by GPU, and the changes that make a load fit.
+#include "json_schema.hpp"
+#include "program.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace {
+
+using nlohmann::json;
+using program::Ran;
+
+Ran kvcap(const std::string& arguments) { return program::run(arguments); }
+
+/// The JSON of a run, checked against its verb's schema.
+json checked(const std::string& verb, const std::string& arguments, int code = 0) {
+    const Ran ran = kvcap(verb + ' ' + arguments + " --json");
+    CAPTURE(verb, arguments, ran.err, ran.out);
+    REQUIRE(ran.code == code);
+    const json schema = schemas::of(verb);
+    const json read = json::parse(ran.out);
+    CHECK(schemas::violation(read, schema, schema) == "");
+    return read;
+}
+
+void refused(const std::string& arguments, int code, const std::string& words) {
+    const Ran ran = kvcap(arguments);
+    CAPTURE(arguments, ran.err, ran.out);
+    CHECK(ran.code == code);
+    CHECK((ran.err + ran.out).find(words) != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("every verb's JSON keeps its schema, and says model and dtype alike") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string v3 = "deepseek-v3 --kv-budget 40GiB --tokens 8k";
+    const json fits = checked("fit", v3);
+    const json lacks = checked("fit", "gemma-3-27b --kv-budget 1GiB --tokens 128k --batch 4 --engine sglang", 1);
+    CHECK(!lacks["changes"].empty());
+    const json pools = checked("pools", v3 + " --engine all");
+    CHECK(pools["engines"].size() == 4);
+    const json shown = checked("show", "deepseek-v3");
+    const json compared = checked("compare", "deepseek-v3 deepseek-v3@fp8@tp=8 --tokens 8k");
+    const json swept = checked("sweep", "deepseek-v3 --tokens 1k:4k:x2 --dtype auto,bfloat16");
+    const json sized = checked("size", "deepseek-v3 --tokens 8k");
+    const json ggml = checked("llamacpp", "deepseek-v3 -c 8192 --device 24GiB,24GiB -ctk q8_0 -ctv q8_0", 0);
+    checked("plan", "llama-3.1-8b --gpu h100 --gpus 2 --tokens 8k");
+    CHECK(checked("models", "deepseek")["models"].size() > 3);
+    const std::string name = "deepseek-ai/DeepSeek-V3";
+    for (const json& one : {fits, pools, shown, sized, ggml, compared["sides"][0], swept["lines"][0]}) {
+        CHECK(one["model"] == name);
+    }
+    for (const json& one : {fits, pools, shown, sized, compared["sides"][0], swept["lines"][0]}) {
+        CHECK(one["kv_cache_dtype"] == "bf16");
+        CHECK(one["kv_cache_dtype_asked"] == "auto");
+    }
+    CHECK(swept["lines"][1]["kv_cache_dtype"] == "bf16");
+    CHECK(swept["lines"][1]["kv_cache_dtype_asked"] == "bfloat16");
+    CHECK(compared["sides"][1]["kv_cache_dtype"] == "fp8");
+    CHECK(ggml["kv_cache_dtype"] == "q8_0");
+}
+
+TEST_CASE("sweep: --json and --csv are --out json and --out csv") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string sweep = "sweep llama-3.1-8b --tokens 1k,2k ";
+    CHECK(kvcap(sweep + "--json").out == kvcap(sweep + "--out json").out);
+    CHECK(kvcap(sweep + "--csv").out == kvcap(sweep + "--out csv").out);
+    refused(sweep + "--json --csv", 2, "--json and --csv");
+    refused(sweep + "--json --out svg", 2, "--json and --out svg");
+}
+
+TEST_CASE("screens of engines fit 80 columns") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string models[] = {"deepseek-v3", "deepseek-v4-flash-fp8", "gemma-3-27b", "qwen3-next-80b-a3b",
+                                  "whisper-large-v3", "nemotron-3-nano-30b-a3b"};
+    for (const std::string& model : models) {
+        for (const std::string& run :
+             {"pools " + model + " --kv-budget 40GiB --engine all --tokens 8k --encoder-tokens 1500",
+              "fit " + model + " --kv-budget 1GiB --tokens 64k --batch 64 --engine vllm",
+              "fit " + model + " --gpu b200 --tokens 8k --engine trtllm", "llamacpp " + model + " -c 8192",
+              "compare " + model + " qwen3-next-80b-a3b@fp8@tp=4 deepseek-v3 --tokens 8k",
+              "sweep " + model + " qwen3-next-80b-a3b nemotron-3-nano-30b-a3b --tokens 1k,1m --tp 1,2"}) {
+            const Ran ran = kvcap(run);
+            CAPTURE(run, ran.out, ran.err);
+            CHECK((ran.code == 0 || ran.code == 1));
+            CHECK(program::widest(ran.out) <= 80);
+        }
+    }
+}
+
+TEST_CASE("flags of engines refuse what is no number of theirs") {
+    if (!program::known()) {
+        return;
+    }
+    const struct {
+        const char* engine;
+        const char* flag;
+    } flags[] = {{"vllm", "block-size"},          {"vllm", "max-num-batched-tokens"},
+                 {"vllm", "num-speculative-tokens"}, {"vllm", "num-gpu-blocks-override"},
+                 {"vllm", "prefix-match-unit"},   {"sglang", "page-size"},
+                 {"sglang", "max-total-tokens"},  {"sglang", "max-running-requests"},
+                 {"sglang", "max-mamba-cache-size"}, {"sglang", "chunked-prefill-size"},
+                 {"sglang", "mamba-full-memory-ratio"}, {"sglang", "swa-full-tokens-ratio"},
+                 {"trtllm", "tokens-per-block"},  {"trtllm", "max-kv-tokens"},
+                 {"trtllm", "max-batch-size"},    {"trtllm", "max-beam-width"},
+                 {"trtllm", "host-cache-size"},   {"llamacpp", "ctx-size"},
+                 {"llamacpp", "parallel"},        {"llamacpp", "batch-size"},
+                 {"llamacpp", "ubatch-size"}};
+    for (const auto& [engine, flag] : flags) {
+        for (const char* junk : {"abc", "-1", "''", "1e400x", "99999999999999999999"}) {
+            const Ran ran = kvcap(std::string{"pools llama-3.1-8b --kv-budget 8GiB --tokens 4k --engine "} + engine +
+                                  " --" + flag + " " + junk);
+            CAPTURE(engine, flag, junk, ran.err, ran.out);
+            CHECK(ran.code == 2);
+            CHECK(ran.out.empty());
+            CHECK(ran.err.find(std::string{"--"} + flag) != std::string::npos);
+        }
+    }
+    refused("pools llama-3.1-8b --kv-budget 8GiB --block-size 0", 2, "--block-size: 0");
+    refused("pools llama-3.1-8b --kv-budget 8GiB --engine trtllm --max-beam-width 65", 2, "at most 64");
+    refused("pools llama-3.1-8b --kv-budget 8GiB --block-size 17", 1,
+            "no_valid_backend: No valid attention backend found");
+    refused("pools llama-3.1-8b --kv-budget 8GiB --block-size 17", 1, "[block_size not supported]");
+    refused("pools llama-3.1-8b --kv-budget 8GiB --attention-backend FLASHMLA", 1, "non-MLA not supported");
+    refused("pools llama-3.1-8b --kv-budget 8GiB --attention-backend FLASH_ATN", 2, "did you mean FLASH_ATTN?");
+}
+
+TEST_CASE("vLLM's attention backend follows the GPU") {
+    if (!program::known()) {
+        return;
+    }
+    const struct {
+        const char* model;
+        const char* gpu;
+        const char* dtype;
+        const char* backend;
+        int block;
+    } rows[] = {{"deepseek-v3", "h200", "auto", "FLASH_ATTN_MLA", 16},
+                {"deepseek-v3", "h200", "fp8", "FLASHMLA", 64},
+                {"deepseek-v3", "b200", "auto", "FLASHINFER_MLA", 32},
+                {"deepseek-v3", "a100-80g", "auto", "TRITON_MLA", 16},
+                {"deepseek-v3", "rtx-pro-6000", "fp8", "TRITON_MLA", 16},
+                {"deepseek-v3.2", "h200", "auto", "FLASH_ATTN_MLA_SPARSE", 64},
+                {"deepseek-v3.2", "b200", "fp8", "FLASHINFER_MLA_SPARSE", 64},
+                {"llama-3.1-8b", "l40s", "auto", "FLASH_ATTN", 16},
+                {"llama-3.1-8b", "l40s", "fp8", "FLASHINFER", 16},
+                {"llama-3.1-8b", "h100", "fp8", "FLASH_ATTN", 16},
+                {"llama-3.1-8b", "h100", "fp8_e5m2", "FLASHINFER", 16},
+                {"llama-3.1-8b", "b200", "nvfp4", "FLASHINFER", 16},
+                {"llama-3.1-8b", "t4", "auto", "TRITON_ATTN", 16},
+                {"llama-3.1-8b", "h100", "int8_per_token_head", "TRITON_ATTN", 16},
+                {"gpt-oss-20b", "a100-80g", "auto", "TRITON_ATTN", 16}};
+    for (const auto& [model, gpu, dtype, backend, block] : rows) {
+        const std::string run = std::string{model} + " --gpu " + gpu + " --gpus 8 --tp 8 --weights-bytes 1GiB" +
+                                " --tokens 4k --engine vllm@0.28.0 --kv-cache-dtype " + dtype;
+        const json one = checked("pools", run)["engines"][0];
+        CAPTURE(run);
+        CHECK(one["backend"] == backend);
+        CHECK(one["block_size"] == block);
+        CHECK(one["notes"][0]["origin"] == "derived");
+        CHECK(one["notes"][0]["text"].get<std::string>().find("compute capability") != std::string::npos);
+    }
+    const json fp8 = checked("pools", "deepseek-v3.2 --gpu b200 --weights-bytes 1GiB --tokens 4k --kv-cache-dtype fp8");
+    const json packed = checked("pools", "deepseek-v3.2 --gpu h200 --weights-bytes 1GiB --tokens 4k --kv-cache-dtype fp8");
+    CHECK(fp8["engines"][0]["groups"][0]["page_bytes"] == 61 * 64 * (576 + 132));
+    CHECK(packed["engines"][0]["groups"][0]["page_bytes"] == 61 * 64 * (656 + 132));
+    const json assumed = checked("pools", "llama-3.1-8b --kv-budget 8GiB --tokens 4k")["engines"][0];
+    CHECK(assumed["notes"][0]["origin"] == "assumed");
+    CHECK(assumed["notes"][0]["text"].get<std::string>().find("Hopper") != std::string::npos);
+    CHECK(checked("pools", "deepseek-v3 --kv-budget 8GiB --tokens 4k --engine vllm@0.16.0")["engines"][0]["block_size"] ==
+          64);
+    refused("pools llama-3.1-8b --gpu h100 --kv-cache-dtype nvfp4", 1, "[kv_cache_dtype not supported]");
+}
+
+TEST_CASE("fit turns an engine's flags, and each change fits") {
+    if (!program::known()) {
+        return;
+    }
+    const struct {
+        const char* load;
+        const char* flag;
+    } rows[] = {{"gemma-3-27b --kv-budget 4GiB --tokens 16k --engine vllm", "max-num-batched-tokens"},
+                {"gpt-oss-20b --kv-budget 1GiB --tokens 16k --batch 2 --engine sglang", "swa-full-tokens-ratio"},
+                {"qwen3-next-80b-a3b --kv-budget 4GiB --tokens 128k --engine sglang", "mamba-full-memory-ratio"},
+                {"nemotron-3-nano-30b-a3b --kv-budget 2GiB --tokens 32k --batch 4 --engine trtllm", "max-batch-size"},
+                {"llama-3.1-8b --gpu rtx-4090 --tokens 39000 --non-kv-bytes 2GiB --engine vllm",
+                 "gpu-memory-utilization"},
+                {"llama-3.1-8b --kv-budget 80MiB --tokens 513 --engine vllm --block-size 256", "block-size"},
+                {"gemma-3-27b --kv-budget 1000MiB --tokens 4k --engine llamacpp --ubatch-size 2048", "ubatch-size"}};
+    for (const auto& [load, flag] : rows) {
+        const json found = checked("fit", load, 1);
+        CAPTURE(load, found["changes"].dump(1));
+        bool turned = false;
+        for (const json& change : found["changes"]) {
+            if (change["kind"] != "flag") {
+                continue;
+            }
+            const std::string words = change["words"];
+            CAPTURE(words);
+            std::string asked = load;  // a flag is given once
+            if (const std::size_t at = asked.find(words.substr(0, words.find(' '))); at != std::string::npos) {
+                asked.resize(at);
+            }
+            CHECK(kvcap("fit " + asked + ' ' + words).code == 0);
+            turned = turned || change["flags"].contains(flag);
+        }
+        CHECK(turned);
+    }
+}
+
+TEST_CASE("bad input is refused at its place, with the value and what was wanted") {
+    if (!program::known()) {
+        return;
+    }
+    refused("fit llama-3.1-8b --gpu foo", 2, "--gpu: foo");
+    refused("fit llama-3.1-8b --gpu h20O", 2, "did you mean h200?");
+    refused("fit llama-3.1-8b --kv-budget 8GiB --lengths ''", 2, "--lengths");
+    refused("fit llama-3.1-8b --kv-budget 8GiB --engine-max-len ''", 2, "--engine-max-len");
+    refused("fit llama-3.1-8b --kv-budget ''", 2, "--kv-budget");
+    refused("size llama-3.1-8b --tokens ''", 2, "--tokens");
+    refused("size llama-3.1-8b --batch ''", 2, "--batch");
+    refused("size llama-3.1-8b --encoder-tokens ''", 2, "--encoder-tokens");
+    refused("size llama-3.1-8b --kv-cache-dtype fp8_ds_mla", 2, "MLA");
+    refused("size 'window(0, gqa(8,128))'", 3, "at least 1 token");
+    refused("size 'chunk(0, gqa(8,128))'", 3, "at least 1 token");
+    refused("size 'fp8_ds_mla(gqa(8,128))'", 3, "latent");
+    const std::string config = R"(size '{"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 8,
+        "hidden_size": 1024, )";
+    refused(config + "\"torch_dtype\": \"float13\"}'", 3, "/torch_dtype: \"float13\"");
+    refused(config + "\"mamba_ssm_dtype\": \"x\"}'", 3, "/mamba_ssm_dtype: \"x\"");
+    refused(config + "\"quantization_config\": {\"kv_cache_scheme\": \"fp99\"}}'", 3,
+            "/quantization_config/kv_cache_scheme: \"fp99\"");
+    refused(config + "\"quantization_config\": {\"kv_cache_scheme\": {\"num_bits\": 7, \"type\": \"float\"}}}'", 3,
+            "/quantization_config/kv_cache_scheme/num_bits: 7");
+}
