@@ -1,80 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Prompts through llama-server's caches, request by request, in words.
 #include "llamacpp.hpp"
+#include "reuse_prompts.hpp"
 #include "screen.hpp"
 
 #include <kvcap/engine/llamacpp/server_reuse.hpp>
-#include <kvcap/io/text_file.hpp>
-#include <sstream>
 
 namespace kvcap::cli {
 
 namespace {
 
-struct Prompt {
-    llamacpp::TokenList tokens;
-    u64 generated = 0;
-};
-
-/// Tokens of made-up texts: the n-th of one name is always the same and differs from all others.
-class Texts {
-public:
-    void append(const std::string& piece, const std::string& where, llamacpp::TokenList& to) {
-        const std::size_t colon = piece.find(':');
-        const std::size_t dash = piece.find('-', colon == std::string::npos ? 0 : colon);
-        if (colon == std::string::npos || dash == std::string::npos) {
-            stop(Exit::bad_input,
-                 fmt::format("{}: {} is no piece of a text; wanted NAME:FROM-TO, such as a:0-600", where,
-                             piece));
-        }
-        const u64 from = count_of(piece.substr(colon + 1, dash - colon - 1), where);
-        const u64 until = count_of(piece.substr(dash + 1), where);
-        if (from > until || until > most_tokens || to.size() + (until - from) > most_tokens) {
-            stop(Exit::bad_input, fmt::format("{}: {}; wanted FROM below TO and at most {} tokens", where,
-                                              piece, report::grouped(most_tokens)));
-        }
-        const std::string name = piece.substr(0, colon);
-        const auto known = std::find(names_.begin(), names_.end(), name);
-        const auto number = static_cast<u32>(known - names_.begin());
-        if (known == names_.end()) {
-            names_.push_back(name);
-        }
-        for (u64 i = from; i < until; ++i) {
-            to.push_back(static_cast<u32>(number * most_tokens + i));
-        }
+llamacpp::TokenList token_list(const std::vector<u64>& tokens) {
+    llamacpp::TokenList list;
+    list.reserve(tokens.size());
+    for (const u64 token : tokens) {
+        list.push_back(static_cast<u32>(token));
     }
-
-private:
-    static constexpr u64 most_tokens = u64{1} << 20;
-    std::vector<std::string> names_;
-};
-
-std::vector<Prompt> prompts_of(const std::string& file) {
-    const Diagnosed<std::string> text = read_text_file(file);
-    if (!text) {
-        stop(*text.error);
-    }
-    std::vector<Prompt> all;
-    Texts texts;
-    std::istringstream lines{*text};
-    u64 number = 0;
-    for (std::string line; std::getline(lines, line);) {
-        ++number;
-        std::istringstream words{line.substr(0, line.find('#'))};
-        Prompt prompt;
-        const std::string where = fmt::format("{}, line {}", file, number);
-        for (std::string word; words >> word;) {
-            if (word.front() == '+') {
-                prompt.generated = count_of(word.substr(1), where);
-            } else {
-                texts.append(word, where, prompt.tokens);
-            }
-        }
-        if (!prompt.tokens.empty()) {
-            all.push_back(std::move(prompt));
-        }
-    }
-    return all;
+    return list;
 }
 
 std::string reason(const llamacpp::Served& served) {
@@ -162,17 +104,18 @@ std::string replay_words(const LlamaModel& model, const llamacpp::Options& conte
     u64 number = 0;
     u64 skipped = 0;
     u64 all = 0;
-    for (const Prompt& prompt : prompts_of(file)) {
+    for (const report::ReplayRequest& prompt : prompts_of(file)) {
         if (prompt.tokens.size() >= made->resolved.n_ctx_seq) {
             stop(Exit::bad_input, fmt::format("{}: prompt {} has {} tokens, a slot {}", file, number + 1,
                                               report::grouped(prompt.tokens.size()),
                                               report::grouped(made->resolved.n_ctx_seq)));
         }
-        llamacpp::TokenList generated;
-        for (u64 i = 0; i < prompt.generated; ++i) {
-            generated.push_back(~u32{0} - static_cast<u32>(number * 4096 + i));
+        if (!prompt.salt.empty() || !prompt.adapter.empty()) {
+            stop(Exit::bad_input,
+                 fmt::format("{}: prompt {}: slots of llama-server know no salt and no adapter", file,
+                             number + 1));
         }
-        const llamacpp::Served served = server.serve(prompt.tokens, generated);
+        const llamacpp::Served served = server.serve(token_list(prompt.tokens), token_list(prompt.generated));
         skipped += served.cached;
         all += prompt.tokens.size();
         table.row({report::grouped(++number), report::grouped(prompt.tokens.size()),

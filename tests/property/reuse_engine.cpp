@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Engines' hits beside the ideal one, on random presence and random traffic: never more than the pages held allow,
-// and the rules that were lifted account for every token between.
+// Engines' hits beside the ideal one, on random presence and random traffic: never more than the pages held
+// allow, and the rules that were lifted account for every token between.
 #include "random.hpp"
 
 #include <catch2/catch.hpp>
@@ -33,7 +33,8 @@ struct Pages {
         for (const report::EngineGroup& group : groups) {
             all.push_back(group.group);
         }
-        ask.grid.unit = random.chance(50) ? common_unit(all.data(), static_cast<u32>(all.size())) : random.in(1, 20);
+        ask.grid.unit =
+            random.chance(50) ? common_unit(all.data(), static_cast<u32>(all.size())) : random.in(1, 20);
         ask.limit = random.chance(80) ? ask.limit : random.in(0, ask.prompt);
     }
 
@@ -125,7 +126,8 @@ TEST_CASE("vLLM never hits more than the pages held allow", "[property]") {
         const report::VllmLookup how{.speculative = random.chance(30)};
         const Result<Compared> got = report::compare_vllm(pages.groups, pages.ask, how);
         if (!got) {
-            REQUIRE(got.error().code == Errc::refused_combination);  // chunks with a drafter, or of another block
+            REQUIRE(got.error().code ==
+                    Errc::refused_combination);  // chunks with a drafter, or of another block
             continue;
         }
         check_presence(pages, *got, Grid{.unit = 1});
@@ -192,7 +194,8 @@ TEST_CASE("vLLM's requests: hit <= what was kept allows <= what was seen", "[pro
         }
         options.hash_block = 8;
         for (const vllm::SimGroup& group : options.groups) {
-            options.scheduler_block = larger(group.block, options.scheduler_block == 16 ? 8 : options.scheduler_block);
+            options.scheduler_block =
+                larger(group.block, options.scheduler_block == 16 ? 8 : options.scheduler_block);
         }
         options.speculative = random.chance(30);
         options.lookahead = options.speculative ? 2 : 0;
@@ -215,7 +218,9 @@ TEST_CASE("SGLang's requests: hit <= what was kept allows <= what was seen", "[p
         const bool window = random.chance(50);
         const u64 page = states ? 1 : u64{1} << random.in(0, 3);
         sglang::ServerOptions options{.chunk = u64{16} << random.in(0, 4), .interval = random.in(1, 20)};
-        options.rules = {.page = page, .window = window ? random.in(2, 50) : 0, .states = states,
+        options.rules = {.page = page,
+                         .window = window ? random.in(2, 50) : 0,
+                         .states = states,
                          .unified = states || window};
         options.tokens = random.chance(50) ? random.in(100, 600) : off_scale;
         options.window_tokens = window && random.chance(50) ? random.in(100, 600) : off_scale;

@@ -37,7 +37,9 @@ enum class EngineRule : u8 {
 
 inline constexpr u32 engine_rules = static_cast<u32>(EngineRule::others) + 1;
 
-constexpr bool is_of_lookup(EngineRule rule) noexcept { return rule < EngineRule::evicted; }
+constexpr bool is_of_lookup(EngineRule rule) noexcept {
+    return rule < EngineRule::evicted;
+}
 
 /// tokens: gained when the rule is lifted after those before it in the list. unit: the rule's block or unit,
 /// where it has one.
@@ -68,9 +70,10 @@ struct Compared {
 
 constexpr std::string_view name_of(EngineRule rule) noexcept {
     constexpr std::string_view names[engine_rules] = {
-        "draft_block", "from_the_start", "chunk_window",  "whole_window", "window_of_one", "inside_block",
-        "own_rules",   "last_token",     "whole_blocks",  "common_blocks", "evicted",      "taken_over",
-        "not_registered", "draft_stored", "step_ends",     "window_freed",  "stored_blocks", "stored_units", "others"};
+        "draft_block",  "from_the_start", "chunk_window",   "whole_window", "window_of_one",
+        "inside_block", "own_rules",      "last_token",     "whole_blocks", "common_blocks",
+        "evicted",      "taken_over",     "not_registered", "draft_stored", "step_ends",
+        "window_freed", "stored_blocks",  "stored_units",   "others"};
     return names[static_cast<u32>(rule)];
 }
 
@@ -81,31 +84,31 @@ inline std::string words_of(const Lifted& lifted) {
         case EngineRule::draft_block: return "the drafter's look-ahead block is computed again";
         case EngineRule::from_the_start: return "the search starts at block 0, also in windows";
         case EngineRule::chunk_window: return "a chunk of " + unit + " is treated as a window";
-        case EngineRule::whole_window: return "all " + unit + " tokens of the window are wanted, not " +
-                                              grouped(lifted.unit - smaller(lifted.unit, 1));
+        case EngineRule::whole_window:
+            return "all " + unit + " tokens of the window are wanted, not " +
+                   grouped(lifted.unit - smaller(lifted.unit, 1));
         case EngineRule::window_of_one: return "a window of 1 still wants a block of its own";
         case EngineRule::inside_block: return "a block serves whole, or up to an end stored inside it";
         case EngineRule::own_rules: return "the look-up goes its own way";
         case EngineRule::last_token: return "the last token is computed, and with it its block of " + unit;
         case EngineRule::whole_blocks: return "hits end where a block of " + unit + " ends";
-        case EngineRule::common_blocks:
-            return "hits end at multiples of " + unit + ", where blocks of all groups end";
+        case EngineRule::common_blocks: return "hits end where blocks of all groups do: multiples of " + unit;
         case EngineRule::evicted: return "evicted";
         case EngineRule::taken_over: return "a later prompt that matched part of the block went on in it";
-        case EngineRule::not_registered:
-            return "not kept: windows and states are kept for a request's own boundaries only";
+        case EngineRule::not_registered: return "windows and states are kept at a request's own ends only";
         case EngineRule::draft_stored: return "stored late, behind the drafter's look-ahead";
         case EngineRule::step_ends: return "states are kept only where a step or a request ended";
         case EngineRule::window_freed: return "what slid out of the window was given back";
         case EngineRule::stored_blocks: return "only whole blocks of " + unit + " are stored";
-        case EngineRule::stored_units: return "stored up to a multiple of " + unit + ", the groups' common one";
+        case EngineRule::stored_units:
+            return "stored up to multiples of " + unit + ", which all groups share";
         case EngineRule::others: break;
     }
     return "by several rules together";
 }
 
-/// One group of caches under an engine. draft: it holds a drafter's look-ahead. window: tokens before a boundary
-/// that the engine wants of a window or chunk, where that is not its length; 0: its length.
+/// One group of caches under an engine. draft: it holds a drafter's look-ahead. window: tokens before a
+/// boundary that the engine wants of a window or chunk, where that is not its length; 0: its length.
 struct EngineGroup {
     Group<> group{};
     bool draft = false;
@@ -117,13 +120,13 @@ inline u64 allowed(const std::vector<Group<>>& groups, u64 limit, const Grid& gr
     return common_floor(groups.data(), static_cast<u32>(groups.size()), limit, grid);
 }
 
-/// Lifts the engine's grid: from multiples of `compared.alignment` to the boundaries of `grid`. The last token
-/// is to blame where the whole prompt would have been hit but for it.
-inline void lift_grid(Compared& compared, const std::vector<Group<>>& groups, const Ask& ask, const Grid& grid,
-                      bool common) {
+/// Lifts the engine's grid: from multiples of `compared.alignment` to the boundaries of `grid`. The last
+/// token is to blame where the whole prompt would have been hit but for it.
+inline void lift_grid(Compared& compared, const std::vector<Group<>>& groups, const Ask& ask,
+                      const Grid& grid, bool common) {
     const u64 most = allowed(groups, ask.limit, grid);
-    const bool last = ask.limit + 1 == ask.prompt &&
-                      allowed(groups, ask.prompt, Grid{.unit = compared.alignment}) > most;
+    const bool last =
+        ask.limit + 1 == ask.prompt && allowed(groups, ask.prompt, Grid{.unit = compared.alignment}) > most;
     const EngineRule rule = last     ? EngineRule::last_token
                             : common ? EngineRule::common_blocks
                                      : EngineRule::whole_blocks;

@@ -25,8 +25,8 @@ struct ReplayRequest {
     }
 };
 
-/// hit <= ideal <= seen. lifted: look-up rules sum to ideal - hit, the others to seen - ideal. other: tokens in
-/// common with an earlier request of another salt or adapter, when that is more than `seen`.
+/// hit <= ideal <= seen. lifted: look-up rules sum to ideal - hit, the others to seen - ideal. other: tokens
+/// in common with an earlier request of another salt or adapter, when that is more than `seen`.
 struct Replayed {
     u64 tokens = 0;
     u64 seen = 0;
@@ -101,7 +101,7 @@ struct Positions {
 inline void lift_rest(Compared& kept, u64 seen, u64 block, u64 unit) {
     const EngineRule rule = seen - seen % block == kept.ideal  ? EngineRule::stored_blocks
                             : seen - seen % unit == kept.ideal ? EngineRule::stored_units
-                                                                   : EngineRule::others;
+                                                               : EngineRule::others;
     kept.lift(rule, seen, rule == EngineRule::stored_units ? unit : block);
 }
 

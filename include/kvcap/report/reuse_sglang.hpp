@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where does SGLang's hit differ from what the pages held allow, and by which of its rules? For given presence,
-// and for prompts run through its trees. Rules: engine/sglang/tree_class.hpp, engine/sglang/server.hpp.
+// Where does SGLang's hit differ from what the pages held allow, and by which of its rules? For given
+// presence, and for prompts run through its trees. Rules: engine/sglang/tree_class.hpp,
+// engine/sglang/server.hpp.
 #pragma once
 
 #include <kvcap/engine/sglang/server.hpp>
@@ -8,9 +9,9 @@
 
 namespace kvcap::inline v1::report {
 
-/// SGLang's hit beside what `ask` allows on boundaries as fine as either's. A window is wanted whole, a chunk is a
-/// window, boundaries are pages. pre: fault() finds none, page > 0. Errors: Errc::unsupported with the group, for
-/// sinks and for entries that lag.
+/// SGLang's hit beside what `ask` allows on boundaries as fine as either's. A window is wanted whole, a chunk
+/// is a window, boundaries are pages. pre: fault() finds none, page > 0. Errors: Errc::unsupported with the
+/// group, for sinks and for entries that lag.
 inline Result<Compared> compare_sglang(const std::vector<EngineGroup>& held, const Ask& ask, u64 page) {
     std::vector<Group<>> own;
     std::vector<Group<>> ideal;
@@ -76,7 +77,8 @@ inline Positions sglang_positions(const std::vector<sglang::PathPart>& path, con
 /// Requests through SGLang's trees and pools, and through those in which one rule after the other is lifted.
 class SglangReplay {
 public:
-    /// window: what the model's window or chunk needs; the engine wants rules.window tokens. pre: as sglang::Server
+    /// window: what the model's window or chunk needs; the engine wants rules.window tokens. pre: as
+    /// sglang::Server
     SglangReplay(sglang::ServerOptions options, const Rule& window) : options_{options}, window_{window} {
         stores_.push_back({EngineRule::others, sglang::Server{options}});
         const auto lift = [&](EngineRule rule, bool helps) {
@@ -104,14 +106,16 @@ public:
         Compared compared{.hit = served.hit, .ideal = served.hit, .alignment = options_.rules.page};
         const bool chunk = window_.needs == Needs::chunk;
         compared.lift(chunk ? EngineRule::chunk_window : EngineRule::whole_window,
-                      allowed(here.groups(), ask.limit, Grid{.unit = options_.rules.page}), options_.rules.window);
+                      allowed(here.groups(), ask.limit, Grid{.unit = options_.rules.page}),
+                      options_.rules.window);
         lift_grid(compared, here.groups(), ask, ask.grid, false);
         result.hit = compared.hit;
         result.ideal = compared.ideal;
         result.rejected = served.rejected;
         for (std::size_t i = 1; i < stores_.size(); ++i) {
             const Positions there = positions(stores_[i].server, rules_of(i), request, key);
-            compared.lift(stores_[i].lifted, smaller(result.seen, allowed(there.groups(), ask.limit, ask.grid)));
+            compared.lift(stores_[i].lifted,
+                          smaller(result.seen, allowed(there.groups(), ask.limit, ask.grid)));
             static_cast<void>(stores_[i].server.serve(request.tokens, request.generated, key));
         }
         lift_rest(compared, result.seen, options_.rules.page, options_.rules.page);
@@ -136,7 +140,8 @@ private:
     }
     Positions positions(const sglang::Server& server, const sglang::TreeRules& rules,
                         const ReplayRequest& request, const std::optional<std::string>& key) const {
-        return sglang_positions(server.tree().path(request.tokens, key), rules, window_, request.tokens.size());
+        return sglang_positions(server.tree().path(request.tokens, key), rules, window_,
+                                request.tokens.size());
     }
     /// Salt and adapter are one text behind each other.
     static std::optional<std::string> key_of(const ReplayRequest& request) {

@@ -17,8 +17,8 @@ struct TrtllmLookup {
     bool second = false;
 };
 
-/// What a group wants in TensorRT-LLM. First manager: every block from the start. Second: of a window what the next
-/// token sees, but always the last block; a chunk is a window.
+/// What a group wants in TensorRT-LLM. First manager: every block from the start. Second: of a window what
+/// the next token sees, but always the last block; a chunk is a window.
 inline Rule trtllm_rule(Rule rule, bool second) {
     if (rule.needs != Needs::window && rule.needs != Needs::chunk) {
         return rule;
@@ -30,8 +30,8 @@ inline Rule trtllm_rule(Rule rule, bool second) {
     return {.needs = Needs::window, .page = rule.page, .reach = larger(1, reach)};
 }
 
-/// TensorRT-LLM's hit beside what `ask` allows on boundaries as fine as either's. pre: fault() finds none, blocks
-/// are not 0. Errors: Errc::unsupported with the group, for sinks and for entries that lag.
+/// TensorRT-LLM's hit beside what `ask` allows on boundaries as fine as either's. pre: fault() finds none,
+/// blocks are not 0. Errors: Errc::unsupported with the group, for sinks and for entries that lag.
 inline Result<Compared> compare_trtllm(const std::vector<EngineGroup>& held, const Ask& ask,
                                        const TrtllmLookup& how) {
     std::vector<Group<>> own;
@@ -69,8 +69,8 @@ inline Result<Compared> compare_trtllm(const std::vector<EngineGroup>& held, con
     return compared;
 }
 
-/// Requests through the blocks of TensorRT-LLM's first manager, through as many as are ever needed, and without
-/// blocks that change hands.
+/// Requests through the blocks of TensorRT-LLM's first manager, through as many as are ever needed, and
+/// without blocks that change hands.
 class TrtllmReplay {
 public:
     /// roomy: so many blocks a window that nothing is ever evicted
@@ -121,10 +121,13 @@ private:
         std::unique_ptr<trtllm::BlockReuse> blocks;
     };
     u64 fewest() const {
-        return rules_.primary_of.empty() ? rules_.primary_blocks
-                                         : *std::min_element(rules_.primary_of.begin(), rules_.primary_of.end());
+        return rules_.primary_of.empty()
+                   ? rules_.primary_blocks
+                   : *std::min_element(rules_.primary_of.begin(), rules_.primary_of.end());
     }
-    static u64 least(const std::vector<u64>& tokens) { return *std::min_element(tokens.begin(), tokens.end()); }
+    static u64 least(const std::vector<u64>& tokens) {
+        return *std::min_element(tokens.begin(), tokens.end());
+    }
 
     /// Adapters are numbers to the engine: in order of appearance.
     trtllm::Prompt prompt_of(const ReplayRequest& request) {
@@ -138,10 +141,10 @@ private:
         return prompt;
     }
 
-    /// Returns how many tokens were computed and may be stored. A prompt that has more blocks than a window's pool
-    /// is turned away; of one that grows beyond it only the prompt is stored.
+    /// Returns how many tokens were computed and may be stored. A prompt that has more blocks than a window's
+    /// pool is turned away; of one that grows beyond it only the prompt is stored.
     u64 serve(trtllm::BlockReuse& store, const trtllm::Prompt& prompt, const ReplayRequest& request,
-               Replayed& result, u64& hit) {
+              Replayed& result, u64& hit) {
         const bool real = &store == stores_[0].blocks.get();
         if (real && ceil_div(prompt.tokens.size(), rules_.tokens_per_block) > fewest()) {
             result.rejected = true;
@@ -156,7 +159,8 @@ private:
         hit = *reused;
         store.store_prefill(id);
         for (u64 i = 0; i < larger(request.generated.size(), 1) && !result.rejected; ++i) {
-            const u64 token = request.generated.empty() ? 0 : request.generated[i];  // one token always comes out
+            const u64 token =
+                request.generated.empty() ? 0 : request.generated[i];  // one token always comes out
             result.rejected = !store.generate(id, token);
         }
         store.finish(id, result.rejected ? 0 : off_scale);

@@ -16,14 +16,15 @@ struct VllmLookup {
     bool context_parallel = false;
 };
 
-/// The group as vLLM's look-up sees it. Errors: Errc::unsupported where vLLM has no such group (sinks beside a
-/// window, entries that lag, encoder tokens: it caches no prefix for those).
+/// The group as vLLM's look-up sees it. Errors: Errc::unsupported where vLLM has no such group (sinks beside
+/// a window, entries that lag, encoder tokens: it caches no prefix for those).
 inline Result<vllm::LookupGroup> vllm_group(const EngineGroup& group) {
     const Rule& rule = group.group.rule;
     vllm::LookupGroup to{.drafts = group.draft, .block = rule.page, .held = group.group.pages};
     switch (rule.needs) {
         case Needs::everything:
-            return rule.lag == 0 ? Result<vllm::LookupGroup>{to} : Result<vllm::LookupGroup>{Errc::unsupported};
+            return rule.lag == 0 ? Result<vllm::LookupGroup>{to}
+                                 : Result<vllm::LookupGroup>{Errc::unsupported};
         case Needs::window:
             to.kind = vllm::SpecKind::window;
             to.span = rule.reach + 1;
@@ -51,8 +52,8 @@ inline std::vector<u64> ends_inside(const vllm::LookupGroup& group, u64 unit) {
     return ends;
 }
 
-/// The same question without a drafter, then as if windows that need no earlier token had their block, then with every boundary
-/// inside a block stored.
+/// The same question without a drafter, then as if windows that need no earlier token had their block, then
+/// with every boundary inside a block stored.
 inline void lift_vllm_lookup(Compared& compared, std::vector<vllm::LookupGroup> groups, vllm::Lookup asked) {
     const auto again = [&] {
         asked.groups = groups.data();
@@ -102,8 +103,11 @@ inline Result<Compared> compare_vllm(const std::vector<EngineGroup>& held, const
         groups.push_back(*one);
         ideal.push_back(held[g].group);
     }
-    vllm::Lookup asked{.groups = groups.data(), .count = static_cast<u32>(groups.size()), .most = ask.limit,
-                       .speculative = how.speculative, .context_parallel = how.context_parallel};
+    vllm::Lookup asked{.groups = groups.data(),
+                       .count = static_cast<u32>(groups.size()),
+                       .most = ask.limit,
+                       .speculative = how.speculative,
+                       .context_parallel = how.context_parallel};
     const Result<vllm::Blocks> blocks = vllm::resolve_blocks(asked.groups, asked.count, how.match_unit);
     if (!blocks) {
         return blocks.error();
@@ -118,7 +122,8 @@ inline Result<Compared> compare_vllm(const std::vector<EngineGroup>& held, const
     }
     Compared compared{.hit = found->tokens, .ideal = found->tokens, .alignment = classes->alignment};
     lift_vllm_lookup(compared, groups, asked);
-    const Grid grid{.unit = greatest_common_divisor(ask.grid.unit, compared.alignment), .tail = ask.grid.tail};
+    const Grid grid{.unit = greatest_common_divisor(ask.grid.unit, compared.alignment),
+                    .tail = ask.grid.tail};
     compared.lift(EngineRule::own_rules, allowed(ideal, ask.limit, Grid{.unit = compared.alignment}));
     bool common = false;
     for (const vllm::LookupGroup& group : groups) {
@@ -205,8 +210,8 @@ public:
         if (!found) {
             return found.error();
         }
-        Compared compared{.hit = found->tokens, .ideal = found->tokens,
-                          .alignment = vllm::classes_of(asked)->alignment};
+        Compared compared{
+            .hit = found->tokens, .ideal = found->tokens, .alignment = vllm::classes_of(asked)->alignment};
         lift_vllm_lookup(compared, seen.groups, asked);
         const Positions here = vllm_positions(seen, options_.hash_block, result.tokens);
         compared.lift(EngineRule::own_rules,
@@ -241,7 +246,8 @@ private:
         return std::any_of(options.groups.begin(), options.groups.end(), test);
     }
     bool several_blocks() const {
-        return some(options_, [&](const vllm::SimGroup& group) { return group.block != options_.groups[0].block; });
+        return some(options_,
+                    [&](const vllm::SimGroup& group) { return group.block != options_.groups[0].block; });
     }
     static vllm::SimRequest sim_request(const ReplayRequest& request) {
         vllm::SimRequest own{.tokens = request.tokens, .salt = request.salt, .adapter = request.adapter};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What does an SGLang server hold after requests have run, one after the other? Its trees with the pools around
-// them: match, evict what is short, prefill in chunks, decode, release what slid out of the window, store. A door
-// of its own, since it needs containers. Sources (8905cbd): mem_cache/common.py evict_from_tree_cache,
-// allocation.py alloc_for_extend, alloc_req_slots; unified_radix_cache.py cache_(un)finished_req;
-// schedule_batch.py maybe_evict_swa.
+// What does an SGLang server hold after requests have run, one after the other? Its trees with the pools
+// around them: match, evict what is short, prefill in chunks, decode, release what slid out of the window,
+// store. A door of its own, since it needs containers. Sources (8905cbd): mem_cache/common.py
+// evict_from_tree_cache, allocation.py alloc_for_extend, alloc_req_slots; unified_radix_cache.py
+// cache_(un)finished_req; schedule_batch.py maybe_evict_swa.
 #pragma once
 
 #include <kvcap/engine/sglang/release.hpp>
@@ -11,8 +11,9 @@
 
 namespace kvcap::inline v1::sglang {
 
-/// tokens, window_tokens, states: of the pools; off_scale: more than is ever needed. States are kept as strategy
-/// no_buffer does, so pages have one token where there are states. interval: steps between window releases.
+/// tokens, window_tokens, states: of the pools; off_scale: more than is ever needed. States are kept as
+/// strategy no_buffer does, so pages have one token where there are states. interval: steps between window
+/// releases.
 struct ServerOptions {
     TreeRules rules{};
     u64 tokens = off_scale;
@@ -52,7 +53,8 @@ public:
     const RadixTree& tree() const { return tree_; }
 
 private:
-    /// computed, protected_prefix, released: tokens from the front. own_*: what of the pools is not in the tree.
+    /// computed, protected_prefix, released: tokens from the front. own_*: what of the pools is not in the
+    /// tree.
     struct Running {
         std::vector<u64> tokens{};
         u64 prompt = 0;
@@ -73,7 +75,9 @@ private:
     u64 free_window(const Running& run) const {
         return has_window() ? left(options_.window_tokens, stored_.window + run.own_window) : off_scale;
     }
-    u64 free_states(const Running& run) const { return left(options_.states, stored_.states + run.own_states); }
+    u64 free_states(const Running& run) const {
+        return left(options_.states, stored_.states + run.own_states);
+    }
 
     void count() {
         const TreeAmounts idle = tree_.evictable();
@@ -105,7 +109,8 @@ private:
         return got;
     }
 
-    /// Matches all but the last token, and takes the slot of the running state; three slots are made free first.
+    /// Matches all but the last token, and takes the slot of the running state; three slots are made free
+    /// first.
     u64 admit(Running& run) {
         constexpr u64 headroom = 3;
         const std::vector<u64> key(run.tokens.begin(),
@@ -144,7 +149,8 @@ private:
     bool prefill(Running& run, bool goes_on) {
         while (run.computed < run.prompt) {
             const u64 rest = run.prompt - run.computed;
-            const u64 more = rest <= options_.chunk ? rest : options_.chunk - options_.chunk % options_.rules.page;
+            const u64 more =
+                rest <= options_.chunk ? rest : options_.chunk - options_.chunk % options_.rules.page;
             if (!extend(run, more)) {
                 return false;
             }
@@ -159,8 +165,10 @@ private:
         const u64 page = options_.rules.page;
         while (run.computed < run.tokens.size()) {
             if (has_window() && (steps_ + 1) % options_.interval == 0 && run.computed > run.prompt) {
-                const Released gone = sglang::released({.tokens = run.computed, .window = options_.rules.window,
-                                                        .page = page, .protected_prefix = run.protected_prefix,
+                const Released gone = sglang::released({.tokens = run.computed,
+                                                        .window = options_.rules.window,
+                                                        .page = page,
+                                                        .protected_prefix = run.protected_prefix,
                                                         .released = run.released});
                 run.own_window -= smaller(run.own_window, gone.freed);
                 run.released = gone.upto;
@@ -183,8 +191,10 @@ private:
     }
 
     void insert(Running& run) {
-        static_cast<void>(tree_.insert({.tokens = so_far(run), .extra_key = run.extra_key,
-                                        .released = run.released, .prior = run.protected_prefix}));
+        static_cast<void>(tree_.insert({.tokens = so_far(run),
+                                        .extra_key = run.extra_key,
+                                        .released = run.released,
+                                        .prior = run.protected_prefix}));
         count();
         const u64 tail = round_up(run.computed, options_.rules.page) -
                          run.computed / options_.rules.page * options_.rules.page;
@@ -192,8 +202,8 @@ private:
         run.own_window = has_window() ? tail : 0;
     }
 
-    /// At the end of a chunk and of the prompt: what is there goes into the tree, with a copy of the state, and
-    /// the request goes on from the tree's copy.
+    /// At the end of a chunk and of the prompt: what is there goes into the tree, with a copy of the state,
+    /// and the request goes on from the tree's copy.
     bool store_running(Running& run) {
         if (options_.rules.states && !take_state(run)) {
             return false;
