@@ -144,10 +144,12 @@ std::string layers_text(const std::vector<Side>& sides, bool numbered) {
         }
         const std::string name =
             numbered ? fmt::format("{}  {}", &side - sides.data() + 1, title_of(side)) : side.name;
-        out += paragraph(fmt::format(
-                   "{}: {}{}", name, layers_line(side.model.spec, side.model.read.shared),
-                   side.copies > 1 ? fmt::format("; each byte {} over the ranks", report::factor(side.copies))
-                                   : "")) +
+        const std::string layers =
+            side.model.label.empty() ? "" : ": " + layers_line(side.model.spec, side.model.read.shared);
+        out += paragraph(name + layers +
+                         (side.copies > 1
+                              ? fmt::format("; each byte {} over the ranks", report::factor(side.copies))
+                              : "")) +
                '\n';
     }
     return out;
