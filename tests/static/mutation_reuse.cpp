@@ -3,13 +3,72 @@
 // which are needed.
 #include <kvcap/core.hpp>
 #include <kvcap/reuse.hpp>
+#include <kvcap/reuse/fleet.hpp>
 #include <kvcap/reuse/lane.hpp>
 #include <kvcap/reuse/model_rules.hpp>
+#include <kvcap/reuse/probe.hpp>
+#include <kvcap/reuse/repair.hpp>
+#include <kvcap/reuse/snapshot_tree.hpp>
+#include <kvcap/reuse/snapshots.hpp>
 #include <kvcap/reuse/tile.hpp>
 
 using namespace kvcap;
 
 namespace {
+
+// Values without arguments.
+static_assert(Rule{}.page == 1 && Rule{}.reach == 0 && Rule{}.sinks == 0 && Rule{}.stride == 1 && Rule{}.lag == 0);
+static_assert(Grid{}.unit == 1 && Grid{}.tail == off_scale && Ask{}.prompt == 0 && Ask{}.limit == 0);
+static_assert(Without{}.first == 0xffff'ffff && Without{}.second == 0xffff'ffff);
+static_assert(Reason{}.refused == 0 && PageBits{}.count == 0 &&
+              ShardBits{}.count == 0 &&
+              ShardBits{}.ranks == 1 && !ShardBits{}.replicated && Resampled<PageBits>{}.factor == 1 &&
+              !Resampled<PageBits>{}.ends && Resampled<PageBits>{}.count == 0);
+static_assert(WorkerBits{}.row_words == 0 && WorkerBits{}.worker == 0 && WorkerBits{}.count == 0 &&
+              BestWorker{}.worker == 0 && BestWorker{}.tokens == 0 && BestWorker{}.bytes == 0 && FleetGroup{}.pages == 0);
+static_assert(PageRange{}.first == 0 && PageRange{}.end == 0 && PageRange{}.sinks == 0 && !PageRange{}.none);
+static_assert(RemoteGroup{}.pages == 0 && !RemoteGroup{}.closed && ProbeOptions{}.first == 4 &&
+              ProbeOptions{}.growth == 2 && ProbeOptions{}.split == 31 && HopefulBits{}.count == 0);
+static_assert(TreeNode{}.depth == 0 && TreeNode{}.reuses == 0 && TreeChoice{}.recompute == 0 &&
+              TreeChoice{}.snapshots == 0 && TreeChoice{}.reusable == 0);
+static_assert(ReusePoint{}.at == 0 && ReusePoint{}.weight == 0 && Merged{}.count == 0 && Merged{}.lost == 0 &&
+              Spacing{}.snapshots == 0 && Spacing{}.recompute == 0 && Spacing{}.weight == 0 &&
+              Priced{}.total == 0 &&
+              Priced{}.snapshots == 0);
+static_assert(RepairStep{}.tokens == 0 && RepairStep{}.bytes == 0 && Repairs{}.now == 0 && Repairs{}.steps == 0 &&
+              Gaps{}.missing == 0 && Gaps{}.lost == 0);
+
+// What a question may be.
+constexpr Group<PageBits> many[most_groups + 1]{};
+constexpr Error asked(u32 count, Rule rule = {}, Ask ask = {}, u64 pages = 0) {
+    Group<PageBits> groups[most_groups + 1]{};
+    groups[0].rule = rule;
+    groups[0].pages.count = pages;
+    return fault(groups, count, ask);
+}
+static_assert(most_groups == 32 && fault(many, most_groups, Ask{}) == Error{});
+static_assert(asked(33) == Error{.code = Errc::capacity, .got = 33, .want = 32} && asked(0) == Error{});
+static_assert(asked(1, {.page = 0}).code == Errc::zero_dimension &&
+              asked(1, {.stride = 0}).code == Errc::zero_dimension);
+static_assert(asked(1, {.needs = Needs::chunk}) == Error{.code = Errc::zero_dimension, .layer = 0} &&
+              asked(1, {.needs = Needs::chunk, .reach = 1}) == Error{} &&
+              asked(1, {.needs = Needs::window}) == Error{});
+static_assert(asked(1, {}, {.grid = {.unit = 0}}) == Error{.code = Errc::zero_dimension});
+static_assert(asked(1, {.page = 2}, {}, u64{1} << 61).code == Errc::overflow &&
+              asked(1, {.page = 2}, {}, (u64{1} << 61) - 1) == Error{});
+static_assert(reach_of(4, WindowEdge::past) == 3 && reach_of(4, WindowEdge::full) == 4 &&
+              reach_of(0, WindowEdge::past) == 0 && reach_of(1, WindowEdge::past) == 0);
+constexpr Rule ruled(Retention kept) { return rule_of(kept, 16); }
+static_assert(ruled({.stride = 4, .lag = 3}) == Rule{.page = 16, .stride = 4, .lag = 3});
+static_assert(ruled({.keep = Keep::window, .span = 9_tok, .sinks = 2_tok}) ==
+              Rule{.needs = Needs::window, .page = 16, .reach = 8, .sinks = 2});
+static_assert(ruled({.keep = Keep::chunk, .span = 9_tok}) == Rule{.needs = Needs::chunk, .page = 16, .reach = 9});
+static_assert(ruled({.keep = Keep::budget, .span = 9_tok}).needs == Needs::snapshot &&
+              ruled({.keep = Keep::last}).needs == Needs::snapshot &&
+              ruled({.keep = Keep::once}).needs == Needs::nothing);
+static_assert(ruled({.source = Source::encoder}).needs == Needs::whole &&
+              ruled({.keep = Keep::once, .source = Source::encoder}).needs == Needs::nothing &&
+              ruled({.source = Source::prompt}).needs == Needs::everything);
 
 // A lane is empty only when every word is.
 constexpr bool sees_every_word = [] {
@@ -34,7 +93,8 @@ constexpr Tile chunked = [] {
     return accepted(rule, PageBits{held_words, 64 * (tile_words + 2)}, 0);
 }();
 // The hole at page 133 breaks the chunk 96 .. 143: boundaries 134 .. 143 are out, its end is in.
-static_assert(chunked.word[0] == off_scale && chunked.word[1] == off_scale && chunked.word[tile_words - 1] == off_scale);
+static_assert(chunked.word[0] == off_scale && chunked.word[1] == off_scale &&
+              chunked.word[tile_words - 1] == off_scale);
 static_assert(chunked.word[2] == (off_scale & ~(u64{0x3ff} << 5)));
 
 constexpr Tile windowed(u64 reach) {
