@@ -1,6 +1,6 @@
 // The arithmetic, the notes, the engine's pools, the command lines and the JSON.
 import { commandLine, fitArguments, poolsArguments, sizeArguments } from "./arguments.js";
-import { byId, h, setText } from "./dom.js";
+import { byId, h, setText, stacking } from "./dom.js";
 import { amount, exact, grouped, sum } from "./numbers.js";
 import { t } from "./words.js";
 
@@ -15,7 +15,7 @@ export function showNotes(notes) {
 function table(columns, rows) {
   const head = columns.map((name, i) => h("th", { scope: "col", class: i > 0 ? "right" : "" }, name));
   const body = rows.map((row) => h("tr", {}, row.map((text, i) => h("td", { class: i > 0 ? "right" : "" }, text))));
-  return h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, body));
+  return stacking(h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)));
 }
 
 function poolTables(engine) {

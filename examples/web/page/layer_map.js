@@ -1,5 +1,5 @@
 // What each layer caches, as a strip of cells and as a table.
-import { byId, h } from "./dom.js";
+import { byId, h, stacking } from "./dom.js";
 import { look } from "./kinds.js";
 import { amount, exact, grouped, ranges, shortRanges } from "./numbers.js";
 import { kindWords, t } from "./words.js";
@@ -57,5 +57,5 @@ export function showLayers(size) {
   map.setAttribute("aria-label", t("map_label", { n: grouped(size.layers.length), words }));
   map.replaceChildren(...size.layers.map((layer) => cell(layer, size, most)));
   const head = ["col_kind", "col_what", "col_layers", "col_per_token", "col_held"].map((key, i) => h("th", { scope: "col", class: i > 2 ? "right" : "" }, t(key)));
-  byId("legend").replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, size.groups.map(row), others(size))));
+  byId("legend").replaceChildren(stacking(h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, size.groups.map(row), others(size)))));
 }

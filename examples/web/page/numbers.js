@@ -11,15 +11,18 @@ export function exact(bytes) {
   return grouped(bytes) + " B";
 }
 
-/// 2302672896 -> "2.145 GiB": the largest binary unit that leaves at least 1, three digits.
+/// 2302672896 -> "2.145 GiB": the largest binary unit that leaves at least 1, three digits, halves to even.
 export function amount(bytes) {
+  const whole = BigInt(bytes);
   let step = 0;
-  let value = Number(bytes);
-  while (value >= 1024 && step + 1 < binary.length) {
-    value /= 1024;
-    ++step;
-  }
-  return step === 0 ? exact(bytes) : `${grouped(value.toFixed(3).split(".")[0])}.${value.toFixed(3).split(".")[1]} ${binary[step]}`;
+  while (step + 1 < binary.length && whole >> BigInt(10 * (step + 1)) > 0n) ++step;
+  if (step === 0) return exact(bytes);
+  const unit = 1n << BigInt(10 * step);
+  let thousandths = (whole * 1000n) / unit;
+  const rest = 2n * ((whole * 1000n) % unit);
+  if (rest > unit || (rest === unit && thousandths % 2n === 1n)) ++thousandths;
+  const digits = String(thousandths % 1000n).padStart(3, "0");
+  return `${grouped(thousandths / 1000n)}.${digits} ${binary[step]}`;
 }
 
 /// 32768 -> "32k", 1048576 -> "1m", 1000 -> "1000"

@@ -71,6 +71,9 @@ async function numbersEqual(page) {
     const rank = json.points[0].held_bytes_per_rank.reduce((most, each) => Math.max(most, each.bytes), 0);
     const onScreen = [json.bytes_per_token, rank, json.points[0].held_bytes_total, json.points[0].unique_bytes];
     const missing = onScreen.filter((bytes) => !tiles.includes(`${grouped(bytes)} B`));
+    const screen = cli((await text(page, "#cli-size")).split(" ").slice(1)).out;
+    const inGiB = await number(page, "all");
+    if (inGiB.endsWith("GiB") && screen.includes("GiB") && !screen.includes(inGiB)) missing.push(inGiB);
     const same = (await text(page, "#json-size")) === size.trimEnd() && (await text(page, "#json-fit")) === fit.trimEnd();
     check(`${label}: equal to the command line`, same && missing.length === 0, missing.join(" "));
   }
@@ -142,6 +145,21 @@ async function errors(page) {
     check(`the model ${model} is answered`, shown !== "", shown.slice(0, 100));
   }
   check("no script error on the way", page.faults.length === 0, page.faults.join(" | "));
+}
+
+/// Models and loads at the edges: whatever the program says, the page shows it and none of its scripts fails.
+async function edges(page) {
+  const models = ["4*none", "2*gqa(8,128) + 2*share(-1)", "16*gqa(65536,65536)", "2*cross(gqa(8,64)) + 2*gqa(8,64)", "8*mamba2(112,64,64,2)", "512*gqa(1,1)", "61*sparse_mla(512,64,128, index=fp8_128)", "4*compressed(512,128,4,128)"];
+  for (const spec of models) {
+    for (const tokens of ["1", "32k", "1000000000000000", "max"]) {
+      await turnTo(page, new URLSearchParams({ spec, tokens, tp: "1", batch: "3" }).toString());
+      const said = cli(["size", spec, "--tokens", tokens, "--batch", "3", "--json"]);
+      const wrong = await page.locator("#error").isVisible();
+      const same = wrong ? said.err.includes(await text(page, "#error")) : (await text(page, "#json-size")) === said.out.trimEnd();
+      check(`${spec}, ${tokens} tokens: as the command line says`, same, wrong ? await text(page, "#error") : "");
+    }
+  }
+  check("no script error at the edges", page.faults.length === 0, page.faults.join(" | "));
 }
 
 async function files(page) {
@@ -221,6 +239,7 @@ try {
   await byHand(page);
   await links(browser, page);
   await errors(page);
+  await edges(page);
   await files(page);
   await changes(page);
   await reuse(page);
