@@ -322,6 +322,9 @@ kvcap_status kvcap_reuse(const kvcap_group* groups, size_t count, uint64_t promp
                 return unknown_size("groups", groups[g], error);
             }
         }
+        if (prompt > no_limit.value) {  // the search takes steps of pages, so that time grows with the prompt
+            return fail(KVCAP_USAGE, fmt::format("prompt: {} tokens; at most {}", prompt, no_limit.value), error);
+        }
         const std::vector<Group<>> all = groups_of(groups, count, ask_for(prompt, 1));
         const u32 n = static_cast<u32>(count);
         const Explanation why = explain(all.data(), n, ask_for(prompt, common_unit(all.data(), n)));
