@@ -6,6 +6,7 @@
 #include "cli.hpp"
 #include "program.hpp"
 
+#include <kvcap/io/scenario.hpp>
 #include <kvcap/io/spec_line.hpp>
 #include <kvcap/report/reuse.hpp>
 #include <kvcap/report/size.hpp>
@@ -322,8 +323,9 @@ kvcap_status kvcap_reuse(const kvcap_group* groups, size_t count, uint64_t promp
                 return unknown_size("groups", groups[g], error);
             }
         }
-        if (prompt > no_limit.value) {  // the search takes steps of pages, so that time grows with the prompt
-            return fail(KVCAP_USAGE, fmt::format("prompt: {} tokens; at most {}", prompt, no_limit.value), error);
+        if (prompt > io::most_scenario_tokens) {
+            return fail(KVCAP_USAGE, fmt::format("prompt: {} tokens; at most {}", prompt, io::most_scenario_tokens),
+                        error);
         }
         const std::vector<Group<>> all = groups_of(groups, count, ask_for(prompt, 1));
         const u32 n = static_cast<u32>(count);

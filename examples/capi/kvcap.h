@@ -144,7 +144,7 @@ typedef struct kvcap_reuse_result {
 } kvcap_reuse_result;
 
 /* How many of `prompt` tokens can be skipped: multiples of the groups' common page; the last token is always
- * computed. At most 32 groups and 2^40 tokens. reason, unless NULL: one sentence saying why it is not more. */
+ * computed. At most 32 groups and 2^32 tokens. reason, unless NULL: one sentence saying why it is not more. */
 KVCAP_API kvcap_status kvcap_reuse(const kvcap_group *groups, size_t count, uint64_t prompt,
                                    kvcap_reuse_result *result, kvcap_text **reason, kvcap_text **error);
 

@@ -58,6 +58,7 @@ TEST_CASE("scenario: pages that can be had nowhere") {
 TEST_CASE("scenario: problems name their place") {
     REQUIRE(refused("{}").where == "/prompt_tokens");
     REQUIRE(refused(R"({"prompt_tokens": 0, "groups": []})").where == "/prompt_tokens");
+    REQUIRE(refused(R"({"prompt_tokens": 4294967297, "groups": []})").wanted == "a whole number from 1 to 4294967296");
     REQUIRE(refused(R"({"prompt_tokens": 5})").where == "/groups");
     REQUIRE(refused(R"({"prompt_tokens": 5, "limit_tokens": 6, "groups": [{"needs": "whole", "held": []}]})")
                 .where == "/limit_tokens");
@@ -85,7 +86,7 @@ TEST_CASE("scenario: problems name their place") {
             "/groups/0/ranks/0/hold");
     REQUIRE(
         refused(
-            R"({"prompt_tokens": 1000000000000, "groups": [{"needs": "everything", "page_tokens": 1, "held": []}]})")
+            R"({"prompt_tokens": 1000000000, "groups": [{"needs": "everything", "page_tokens": 1, "held": []}]})")
             .where == "/groups/0");
 }
 

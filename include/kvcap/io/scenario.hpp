@@ -13,6 +13,8 @@ namespace kvcap::inline v1 {
 namespace io {
 
 inline constexpr u64 most_scenario_pages = u64{1} << 24;
+/// The search may step from boundary to boundary; with chunks that never agree, 2^32 of them take half a second.
+inline constexpr u64 most_scenario_tokens = u64{1} << 32;
 
 class ScenarioReader {
 public:
@@ -24,7 +26,7 @@ public:
         const JsonValue root = root_of(*document);
         known(root, "", {"prompt_tokens", "limit_tokens", "unit_tokens", "tail_tokens", "groups", "comment"});
         Ask& ask = scenario_.ask;
-        ask.prompt = whole(root["prompt_tokens"], "/prompt_tokens", 1, u64{1} << 40);
+        ask.prompt = whole(root["prompt_tokens"], "/prompt_tokens", 1, most_scenario_tokens);
         ask.limit = or_else(root["limit_tokens"], "/limit_tokens", 0, ask.prompt,
                             ask.prompt == 0 ? 0 : ask.prompt - 1);
         const JsonValue groups = root["groups"];
