@@ -72,7 +72,10 @@ UnderEngine::UnderEngine(const ReuseOptions& options, const Model* model, u64 lo
     question_.available.assign(question_.sharding.pp, budget);
     question_.each = {Lengths{.prompt = {longest}}};
     question_.counts = {1};
-    question_.max_len = options.max_len.empty() ? longest : count_of(options.max_len, "--engine-max-len");
+    // Where TensorRT-LLM's windows slide depends on it; it starts with the model's context.
+    const u64 usual =
+        model != nullptr && name() == "trtllm" ? larger(longest, model->read.max_context) : longest;
+    question_.max_len = options.max_len.empty() ? usual : count_of(options.max_len, "--engine-max-len");
     question_.flags = &given_;
     if (question_.max_len < longest) {
         stop(Exit::usage, fmt::format("--engine-max-len: {} is less than a request of {} tokens",
@@ -80,9 +83,10 @@ UnderEngine::UnderEngine(const ReuseOptions& options, const Model* model, u64 lo
     }
     answer_ = face_->ask(question_);
     if (!answer_.runs()) {
-        stop(answer_.error.code == Errc::does_not_fit || answer_.error.code == Errc::no_memory
-                 ? Exit::does_not_fit
-                 : Exit::usage,
+        const Errc code = answer_.error.code;
+        stop(code == Errc::does_not_fit || code == Errc::no_memory ? Exit::does_not_fit
+             : code == Errc::unsupported                           ? Exit::unknown_architecture
+                                                                   : Exit::usage,
              fmt::format("{} does not start: {}", title(), answer_.refusal));
     }
     if (model != nullptr) {
@@ -336,6 +340,27 @@ void run_llamacpp(const ReuseOptions& options, bool scenario, Session& session) 
     session.print(heading(model, "llama.cpp v0.5.0", session) + words);
 }
 
+/// The groups that the engine makes of the model, numbered as --held takes them.
+void explain_groups(const ReuseOptions& options, const Model& model, Session& session) {
+    if (options.output.json) {
+        stop(Exit::usage, "--explain --json with an --engine: --prompt N --json lists the groups");
+    }
+    constexpr u64 usual_context = 131'072;
+    ReuseOptions one = options;
+    const u64 context = model.read.max_context == 0 ? usual_context : model.read.max_context;
+    one.prompt = std::to_string(context);
+    UnderEngine engine{one, &model, context};
+    std::string out = heading(model, engine.rules(), session) + "To skip the first p tokens of a prompt:\n";
+    u64 number = 0;
+    for (const ScenarioGroup& group : engine_scenario(one, engine).groups) {
+        out += paragraph(fmt::format("  {}. {}: {} (pages of {}).", ++number, group.name,
+                                     report::rule_sentence(group.rule),
+                                     report::counted(group.rule.page, "token", "tokens"))) +
+               '\n';
+    }
+    session.print(out + notes_text(engine.notes(), true, session));
+}
+
 u64 longest_of(const std::vector<report::ReplayRequest>& prompts, const std::string& file) {
     constexpr u64 most_tokens = u64{1} << 20;
     constexpr u64 most_prompts = 4096;
@@ -385,6 +410,9 @@ void run_engine(const ReuseOptions& options, const std::optional<Diagnosed<Reuse
         const std::vector<report::ReplayRequest> prompts = prompts_of(options.prompts);
         UnderEngine engine{options, &model, longest_of(prompts, options.prompts)};
         return answer_prompts(options, engine, prompts, heading(model, engine.rules(), session), session);
+    }
+    if (options.prompt.empty() && options.explain && options.held.empty()) {
+        return explain_groups(options, model, session);
     }
     if (options.prompt.empty()) {
         stop(Exit::usage,
