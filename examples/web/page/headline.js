@@ -101,19 +101,24 @@ function facts(fit) {
   return h("dl", { class: "facts" }, rows);
 }
 
-/// The settings that a suggested change would set.
+/// The settings that a suggested change would set; null where the page has no such setting.
 function settingsOf(change) {
-  const values = { tokens: short(change.tokens), batch: String(change.sequences), dtype: change.kv_cache_dtype };
-  values.tp = String(change.sharding.tp);
-  values.pp = String(change.sharding.pp);
-  return values;
+  const [flag, value] = change.words.split(" ");
+  switch (change.kind) {
+    case "shorter": return { tokens: short(change.tokens) };
+    case "fewer": return { batch: String(change.sequences) };
+    case "kv_cache_dtype": return { dtype: value };
+    case "tp": return { tp: String(change.sharding.tp) };
+    case "pp": return { pp: String(change.sharding.pp) };
+    default: return value && ["--util", "--gpu-memory-utilization", "--mem-fraction-static"].includes(flag) ? { util: value } : null;
+  }
 }
 
 function changeButton(change, apply) {
-  const appliable = ["tp", "pp", "shorter", "fewer", "dtype", "format"].includes(change.kind);
-  if (!appliable) return h("li", { lang: "en" }, change.words);
+  const settings = settingsOf(change);
+  if (!settings) return h("li", { lang: "en" }, change.words);
   const button = h("button", { type: "button", class: "plain", "aria-label": t("apply", { words: change.words }) }, h("span", { lang: "en" }, change.words));
-  button.addEventListener("click", () => apply(settingsOf(change)));
+  button.addEventListener("click", () => apply(settings));
   return h("li", {}, button);
 }
 
