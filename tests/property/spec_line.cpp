@@ -48,8 +48,7 @@ LayerForms decorated(Random& r, LayerForms forms) {
         static_cast<void>(n.push(r.in(1, 8)));
         static_cast<void>(n.push(r.in(1, 8)));
         static_cast<void>(n.push(r.in(1, 64)));
-        if (spec::acts_on(decorator, forms) && spec::fits(decorator, forms) &&
-            spec::sensible(decorator, forms, n)) {
+        if (spec::takes(decorator, forms, n)) {
             forms = decorator.apply(forms, n);
         }
     }

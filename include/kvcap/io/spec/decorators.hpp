@@ -169,6 +169,12 @@ constexpr bool sensible(const Decorator& decorator, const LayerForms& forms, con
     return true;
 }
 
+/// Nothing stands against this decorator around these forms.
+constexpr bool takes(const Decorator& decorator, const LayerForms& forms, const Wide& n) noexcept {
+    return acts_on(decorator, forms) && fits(decorator, forms) && !keeps_nothing(decorator, n) &&
+           !packs_no_latent(decorator, forms) && sensible(decorator, forms, n);
+}
+
 /// All attention streams in one format.
 constexpr LayerForms stored_as(const LayerForms& forms, ElementFormat format) noexcept {
     return each_form(forms, [&](const LayerForm& form) noexcept { return Stored{format}.store(form); });

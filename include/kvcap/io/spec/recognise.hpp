@@ -164,8 +164,7 @@ private:
         if (r.sinks.value != 0) {
             return around("sinks", one(r.sinks.value), forms, [](Retention& own) { own.sinks = {}; });
         }
-        const bool bare = r.keep == Keep::everything && r.span.value == 0;
-        if (bare || r.keep == Keep::last || r.keep == Keep::once || r.span.value == off_scale) {
+        if (r.span.value == 0 || r.keep == Keep::last || r.keep == Keep::once || r.span.value == off_scale) {
             return {};
         }
         return around(r.keep == Keep::everything ? "hint" : name_of(keeps, r.keep), one(r.span.value), forms,
@@ -194,8 +193,7 @@ private:
     static std::string if_it_gives(std::string_view name, const Wide& n, const LayerForms& inner,
                                    const LayerForms& forms) {
         const Decorator& decorator = *decorator_named(name);
-        const bool good = acts_on(decorator, inner) && fits(decorator, inner) &&
-                          sensible(decorator, inner, n) && decorator.apply(inner, n) == forms;
+        const bool good = takes(decorator, inner, n) && decorator.apply(inner, n) == forms;
         return good ? call(name, n, layer(inner)) : std::string{};
     }
 
