@@ -10,8 +10,24 @@ class Help : public CLI::Formatter {
 public:
     static constexpr std::size_t columns = 80;
     static constexpr std::size_t flags = 38;
+    static constexpr std::size_t names = 64;  ///< of an option, in one line beside the margin and the default
 
     Help() { column_width(flags); }
+
+    /// Many names go on in the next line, cut behind a comma.
+    std::string make_option_name(const CLI::Option* option, bool positional) const override {
+        std::string out;
+        std::string line = CLI::Formatter::make_option_name(option, positional);
+        while (line.size() > names) {
+            const std::size_t cut = line.rfind(',', names - 1);
+            if (cut == std::string::npos) {
+                break;
+            }
+            out += line.substr(0, cut + 1) + "\n  ";
+            line = line.substr(cut + 1);
+        }
+        return out + line;
+    }
 
     std::string make_option_desc(const CLI::Option* option) const override {
         return wrapped(option->get_description());
