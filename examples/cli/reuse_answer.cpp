@@ -120,7 +120,7 @@ bool fits_screen(const std::string& text) {
 
 /// all: also what each group would allow alone, and the others without it.
 std::string groups_table(const Answered& answered, bool all) {
-    for (u64 cells = 24; cells >= 12 && !all; cells -= 4) {
+    for (u64 cells = 24; cells >= 12 && !all; --cells) {
         std::string one = pages_table(answered, cells, true);
         if (fits_screen(one)) {
             return one;
