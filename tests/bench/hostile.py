@@ -39,7 +39,7 @@ def trace(lines, ids):
 
 
 def files():
-    """name -> (verb and options, content)."""
+    """Name, verb and options, content; a number is that many zero bytes, which take no disk."""
     size, reuse, doctor = ["size"], ["reuse"], ["doctor"]
     simulate = ["simulate", "--model", "llama-3.1-8b"]
     half = 8 * MIB
@@ -68,6 +68,8 @@ def files():
     yield "one_line_trace.jsonl", simulate, '{"timestamp":0,"input_length":%d,"hash_ids":[%s]}' % (HUGE, ",".join("1" * (4 * MIB)))
     yield "one_line.log", doctor, "INFO " + "x" * (16 * MIB)
     yield "same_line.log", doctor, "INFO 01-01 00:00:00 [kv_cache_utils.py:849] GPU KV cache size: 99,999 tokens\n" * (16 * MIB // 78)
+    yield "gigabyte_line.jsonl", simulate, 1 << 30
+    yield "gigabyte_line.log", doctor, 1 << 30
     random.seed(2)
     yield "noise.log", doctor, random.randbytes(16 * MIB)
     yield "noise.gguf", size, b"GGUF" + random.randbytes(16 * MIB)
@@ -99,15 +101,18 @@ def main():
         asked = [(name, [verb[0], str(pathlib.Path(folder, name)), *verb[1:]], content) for name, verb, content in files()]
         asked += [(name, words, None) for name, words in arguments()]
         for name, words, content in asked:
-            raw = content.encode() if isinstance(content, str) else content
-            if raw is not None:
-                pathlib.Path(folder, name).write_bytes(raw)
+            path = pathlib.Path(folder, name)
+            size = 0
+            if content is not None:
+                path.write_bytes(content.encode() if isinstance(content, str) else b"" if isinstance(content, int) else content)
+                if isinstance(content, int):
+                    os.truncate(path, content)
+                size = path.stat().st_size
             code, cpu, peak, said = run([kvcap, *words])
             wrong = code not in (0, 1, 2, 3, 4) or cpu > 60 or peak > 256 or (code >= 2 and not said.strip())
             bad += wrong
-            print(f"{name:26}{len(raw or b'') / MIB:7.1f}{code:6}{cpu:8.2f}{peak:10.1f}{'   WRONG' if wrong else ''}")
-            if raw is not None:
-                pathlib.Path(folder, name).unlink()
+            print(f"{name:26}{size / MIB:7.1f}{code:6}{cpu:8.2f}{peak:10.1f}{'   WRONG' if wrong else ''}")
+            path.unlink(missing_ok=content is None)
     return 1 if bad else 0
 
 

@@ -36,3 +36,5 @@ def answer(case):
 
 
 serve(answer)
+TOOL.stdin.close()
+TOOL.wait()
