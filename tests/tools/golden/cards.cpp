@@ -132,7 +132,7 @@ void check_card(const CardFile& card, const Json& want, Report& report) {
 }
 
 bool knows(const File& file) {
-    return file.content.is_object() && file.content.contains("schema") && file.content["schema"] == "kvcap/cards/1";
+    return file.says("schema", "kvcap/cards/1");
 }
 
 void run(const File& file) {

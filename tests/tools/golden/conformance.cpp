@@ -158,7 +158,7 @@ void check(const Json& one, const Json& models, Report& report) {
 }
 
 bool knows(const File& file) {
-    return file.content.is_object() && file.content.value("schema", "") == "kv-conformance/1";
+    return file.says("schema", "kv-conformance/1");
 }
 
 void run(const File& file) {

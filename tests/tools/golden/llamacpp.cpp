@@ -342,7 +342,7 @@ void check_case(Report& report, const Json& json) {
 }
 
 bool knows_llamacpp(const File& file) {
-    return file.content.is_object() && file.content.value("engine", "") == "llama.cpp" &&
+    return file.says("engine", "llama.cpp") &&
            file.content.contains("cases");
 }
 

@@ -116,7 +116,7 @@ void check_run(Report& report, const Json& json, const Json& streams) {
 }
 
 bool knows_llamacpp_reuse(const File& file) {
-    return file.content.is_object() && file.content.value("engine", "") == "llama.cpp" &&
+    return file.says("engine", "llama.cpp") &&
            file.content.contains("runs");
 }
 

@@ -215,7 +215,7 @@ void run_mask(const Json& json, Report& report) {
 }
 
 bool has_schema(const File& file, const char* schema) {
-    return file.content.is_object() && file.content.contains("schema") && file.content["schema"] == schema;
+    return file.says("schema", schema);
 }
 
 void run_cases(const File& file, void (*one)(const Json&, Report&)) {

@@ -44,6 +44,12 @@ struct File {
     const std::string& path;
     const Json& content;
     Report& report;
+
+    /// The file is an object whose `key` is this text; anything else under the key is no match.
+    bool says(const char* key, const char* text) const {
+        const auto found = content.find(key);
+        return content.is_object() && found != content.end() && *found == text;
+    }
 };
 
 struct Format {

@@ -284,8 +284,7 @@ void run_split(const Json& json, Report& report) {
 }
 
 bool of_vllm(const File& file, const char* schema) {
-    return file.content.is_object() && file.content.value("engine", "") == "vllm" &&
-           file.content.value("schema", "") == schema;
+    return file.says("engine", "vllm") && file.says("schema", schema);
 }
 
 }  // namespace

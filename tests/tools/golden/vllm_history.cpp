@@ -395,8 +395,7 @@ void run_tests(const File& file) {
 }
 
 bool of_vllm(const File& file, const char* schema) {
-    return file.content.is_object() && file.content.value("engine", "") == "vllm" &&
-           file.content.value("schema", "") == schema;
+    return file.says("engine", "vllm") && file.says("schema", schema);
 }
 
 }  // namespace

@@ -136,8 +136,7 @@ void run_sequence(const Json& json, Report& report) {
 extern const Format vllm_request_sequence{
     "vllm request sequence",
     [](const File& file) {
-        return file.content.is_object() && file.content.value("engine", "") == "vllm" &&
-               file.content.value("schema", "") == "request_sequence/1";
+        return file.says("engine", "vllm") && file.says("schema", "request_sequence/1");
     },
     [](const File& file) {
         for (const Json& one : file.content.at("cases")) {
