@@ -25,7 +25,8 @@ static_assert(Reason{}.refused == 0 && PageBits{}.count == 0 &&
               ShardBits{}.ranks == 1 && !ShardBits{}.replicated && Resampled<PageBits>{}.factor == 1 &&
               !Resampled<PageBits>{}.ends && Resampled<PageBits>{}.count == 0);
 static_assert(WorkerBits{}.row_words == 0 && WorkerBits{}.worker == 0 && WorkerBits{}.count == 0 &&
-              BestWorker{}.worker == 0 && BestWorker{}.tokens == 0 && BestWorker{}.bytes == 0 && FleetGroup{}.pages == 0);
+              BestWorker{}.worker == 0 && BestWorker{}.tokens == 0 && BestWorker{}.bytes == 0 &&
+              FleetGroup{}.pages == 0);
 static_assert(PageRange{}.first == 0 && PageRange{}.end == 0 && PageRange{}.sinks == 0 && !PageRange{}.none);
 static_assert(RemoteGroup{}.pages == 0 && !RemoteGroup{}.closed && ProbeOptions{}.first == 4 &&
               ProbeOptions{}.growth == 2 && ProbeOptions{}.split == 31 && HopefulBits{}.count == 0);
