@@ -438,7 +438,8 @@ std::string key_as(const IdentityOptions& options, const OwnedIdentity& id) {
             key = mooncake_key(id.format, block_hash(system, id), options.prefix);
             break;
         case System::llmd_index: return index_key(id);
-        case System::llmd_files: return options.run_config.empty() ? index_key(id) : file_name(options.run_config, id);
+        case System::llmd_files:
+            return options.run_config.empty() ? index_key(id) : file_name(options.run_config, id);
         default:
             stop(Exit::usage, fmt::format("--as: {} has no literal key here; wanted vllm, lmcache, "
                                           "lmcache-server, mooncake or llm-d",
@@ -448,6 +449,22 @@ std::string key_as(const IdentityOptions& options, const OwnedIdentity& id) {
         stop(Exit::usage, words_of(key.refusal));
     }
     return key.text;
+}
+
+/// Facts and their values side by side; a value that has no room there stands below.
+std::string facts_table(const std::vector<std::pair<std::string, std::string>>& facts) {
+    constexpr std::size_t columns = 80;
+    std::size_t names = 0;
+    for (const auto& [name, value] : facts) {
+        names = std::max(names, name.size());
+    }
+    std::string out;
+    for (const auto& [name, value] : facts) {
+        const bool fits = names + 4 + report::width_of(value) <= columns;
+        out += fits ? fmt::format("  {:<{}}  {}\n", name, names, value)
+                    : fmt::format("  {}\n{}\n", name, paragraph("      " + value));
+    }
+    return out;
 }
 
 void print_identity(const IdentityOptions& options, const OwnedIdentity& id, Session& session) {
@@ -487,28 +504,28 @@ void print_identity(const IdentityOptions& options, const OwnedIdentity& id, Ses
         }
         return session.print(json.end().end().text());
     }
-    report::Table table{{report::Align::left, report::Align::left}};
+    std::vector<std::pair<std::string, std::string>> stated;
     std::string unstated;
     for (u32 i = 0; i < static_cast<u32>(Field::parent); ++i) {
         const Field field = static_cast<Field>(i);
         if (is_stated(id, field)) {
-            table.row({std::string{name_of(field)}, value_words(id, field)});
+            stated.emplace_back(name_of(field), value_words(id, field));
         } else {
             unstated += risk_line(field);
         }
     }
-    std::string out = table.text();
+    std::string out = facts_table(stated);
     if (!unstated.empty()) {
         out += fmt::format(
             "\n{}\n{}",
             session.warning("Not stated, so this is no identity yet (--set FIELD=VALUE, FIELD= for none):"),
             unstated);
     } else if (refusal) {
-        out += '\n' + session.warning("Refused: " + words_of(refusal)) + '\n';
+        out += '\n' + session.warning(paragraph("Refused: " + words_of(refusal))) + '\n';
     } else {
-        out += fmt::format("\nSHA-256 of the encoding ({} bytes): {}\n", report::grouped(bytes.size()),
+        out += fmt::format("\nSHA-256 of the encoding ({} bytes):\n  {}\n", report::grouped(bytes.size()),
                            hex(digest));
-        out += chunk.empty() ? "" : fmt::format("SHA-256 of the chunk in it: {}\n", chunk);
+        out += chunk.empty() ? "" : fmt::format("SHA-256 of the chunk in it:\n  {}\n", chunk);
     }
     session.print(out);
 }
