@@ -39,14 +39,19 @@ def main():
     asked = parser.parse_args()
     here = pathlib.Path(__file__).parent
     score = {kind: collections.Counter() for kind in LEADS}
+    if not asked.tool:
+        parser.error("which tool?")
     tool = subprocess.Popen(asked.tool, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     for path in asked.cases or [here / f"{name}.json" for name in ("cards", "layers", "presence", "plan")]:
         data = json.loads(pathlib.Path(path).read_text())
         for case in (one for one in data["cases"] if not asked.kind or one["kind"] in asked.kind):
             config = {"config": data["models"][case["model"]]["config"]} if "model" in case else {}
             question = {key: value for key, value in case.items() if key not in ("want", "source")}
-            print(json.dumps({**question, **config}), file=tool.stdin, flush=True)
-            got = json.loads(tool.stdout.readline() or '{"error": "the tool ended"}')
+            try:
+                print(json.dumps({**question, **config}), file=tool.stdin, flush=True)
+                got = dict(json.loads(tool.stdout.readline()))
+            except (OSError, TypeError, ValueError):
+                got = {"error": "no JSON object on a line of its own"}
             verdict = judge(case["kind"], case["want"], got)
             score[case["kind"]][verdict] += 1
             if verdict in ("wrong", "within 1%") and asked.show > 0:

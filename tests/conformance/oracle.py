@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What a case's answer must be, written from the definitions alone: position by position, boundary by boundary,
-slow, and with nothing of kvcap in it. `oracle.py FILE...` checks that the answers in the files are these; answers with
-a `measured` source come from an engine and are left as they are."""
+slow, and with nothing of kvcap in it. `oracle.py FILE...` checks that the answers in the files are these, and that what
+engines answered about presence agrees; plans are theirs alone."""
 import functools
 import json
 import math
