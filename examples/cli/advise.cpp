@@ -200,8 +200,9 @@ void add_costs(report::Json& json, const Costs& costs) {
 std::string json_of(const AdviseOptions& options, const Work& work, const Machine& machine,
                     const Asked& asked, const Costs& baseline, const std::vector<Advice>& all) {
     report::Json json;
-    json.object().field("schema", "kvcap.advise/1").field("model", work.model.label);
-    json.field("kv_cache_dtype", work.model.dtype).field("gpu", machine.gpu.name);
+    json.object().field("schema", "kvcap.advise/1");
+    write_model(json, work.model, options.model.kv_cache_dtype);
+    json.field("gpu", machine.gpu.name);
     json.field("gpus", std::max(options.gpus, options.sharding.tp * options.sharding.pp));
     json.field("tp", asked.variant.sharding.tp).field("goal", report::name_of(asked.aim));
     json.field("tokens", (asked.wanted.each.prompt + asked.wanted.each.decoded).value);

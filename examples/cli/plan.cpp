@@ -190,6 +190,17 @@ std::vector<u64> sequences_of(const Search& search, const Ranked& each) {
                                        : std::vector<u64>{std::max(most, asked), asked};
 }
 
+/// SGLang's page follows the model where none is given: the line says the one that was evaluated.
+void carry_page(Launch& launch, const PoolPlan& plan) {
+    u64 page = 1;
+    for (const GroupClass& kind : plan.classes) {
+        page = larger(page, kind.block);
+    }
+    if (launch.engine == "sglang") {
+        launch.flags.emplace("page-size", std::to_string(page));
+    }
+}
+
 /// The best candidate's line, once its engine says that what the line says fits.
 std::string emitted(const Search& search, const SearchResult& found, const PlanOptions& options) {
     DeploymentOptions beside = options.on;
@@ -197,10 +208,12 @@ std::string emitted(const Search& search, const SearchResult& found, const PlanO
         beside.lengths.tokens.empty() ? std::to_string(search.asked.tokens.value) : beside.lengths.tokens;
     for (const Ranked& each : found.ranked) {
         for (const u64 sequences : sequences_of(search, each)) {
-            const Launch launch =
+            Launch launch =
                 launch_of(with(search, each.candidate), options.on, setting_of(search, each.candidate),
                           servers_of(search, each.candidate), sequences);
-            if (evaluate(launch, beside).answer.fits()) {
+            const EngineAnswer answer = evaluate(launch, beside).answer;
+            if (answer.fits()) {
+                carry_page(launch, answer.plan);
                 return report::launch_line(launch) + "\n";
             }
         }

@@ -121,7 +121,6 @@ Launch launch_of(const Deployment& on, const DeploymentOptions& options, const S
     };
     also("vllm", "max-num-batched-tokens", "8192");
     also("sglang", "chunked-prefill-size", "8192");
-    also("sglang", "page-size", "1");
     also("trtllm", "tokens-per-block", "32");
     also("llamacpp", "batch-size", "2048");
     also("llamacpp", "ubatch-size", "512");

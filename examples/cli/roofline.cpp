@@ -156,9 +156,9 @@ void run(const RooflineOptions& options, Session& session) {
                              notes_text(work.notes, false, session));
     }
     report::Json json;
-    json.object().field("schema", "kvcap.roofline/1").field("model", work.model.label);
-    json.field("spec", spec_line(work.model.spec, work.model.read.shared));
-    json.field("kv_cache_dtype", work.model.dtype).field("gpu", machine.gpu.name);
+    json.object().field("schema", "kvcap.roofline/1");
+    write_model(json, work.model, options.model.kv_cache_dtype);
+    json.field("gpu", machine.gpu.name);
     json.field("compute", machine.compute).field("tp", options.sharding.tp).field("pp", options.sharding.pp);
     report::add_roofline(json, sheet);
     session.print(json.end().text());
