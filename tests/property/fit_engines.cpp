@@ -115,7 +115,10 @@ Setting step_back(const Change& change) {
         case ChangeKind::more_pp: less.sharding.pp /= 2; break;
         case ChangeKind::smaller_format: --less.kv_format; break;
         case ChangeKind::attention_dp: less.attention_dp = false; break;
-        case ChangeKind::knob: less.knob = less.knob_value == 0 ? 0 : less.knob; less.knob_value -= less.knob_value == 0 ? 0 : 1;
+        case ChangeKind::knob:
+            less.knob = less.knob_value == 0 ? 0 : less.knob;
+            less.knob_value -= less.knob_value == 0 ? 0 : 1;
+            break;
     }
     return less;
 }

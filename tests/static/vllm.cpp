@@ -3,6 +3,7 @@
 #include <kvcap/core.hpp>
 #include <kvcap/engine/demand.hpp>
 #include <kvcap/engine/vllm.hpp>
+#include <kvcap/engine/vllm/backends.hpp>
 
 using namespace kvcap;
 using vllm::Change;
@@ -169,5 +170,21 @@ constexpr Hit hit_of(const u64* full) {
     return vllm::Engine{}.hits(gemma, held, {.lengths = {.prompt = 1024_tok}, .limit = 1023}).value();
 }
 static_assert(hit_of(all_ones).tokens == 1008 && hit_of(first_five).tokens == 80);
+
+// --- the attention backend by device, dtype and release
+constexpr const char* backend(const vllm::BackendNeed& need, const vllm::Rules& rules = vllm::newest_rules) {
+    const vllm::BackendRow* row = vllm::choose_backend(need, rules);
+    return row == nullptr ? "none" : row->name;
+}
+static_assert(vllm::same_text(backend({.latents = true}), "FLASH_ATTN_MLA"));
+static_assert(vllm::same_text(backend({.latents = true}, vllm::rules_named("0.11").value()), "FLASHMLA"));
+static_assert(vllm::same_text(backend({.latents = true, .dtype = vllm::KvDtype::fp8}), "FLASHMLA"));
+static_assert(vllm::same_text(backend({.latents = true, .block = 32, .capability = 100}), "FLASHINFER_MLA"));
+static_assert(vllm::same_text(backend({.latents = true, .block = 48, .capability = 100}), "TRITON_MLA"));
+static_assert(vllm::same_text(backend({.dtype = vllm::KvDtype::fp8, .capability = 89}), "FLASHINFER"));
+static_assert(vllm::same_text(backend({.width = 80, .capability = 100}), "FLASH_ATTN"));
+static_assert(vllm::same_text(backend({.dtype = vllm::KvDtype::nvfp4}), "none"));
+static_assert(vllm::same_text(backend({.block = 17}), "none"));
+static_assert(vllm::forced_block({.latents = true}, 0) == 64 && vllm::forced_block({.latents = true}, 128) == 0);
 
 }  // namespace

@@ -168,15 +168,16 @@ TEST_CASE("vLLM's attention backend follows the GPU") {
         CHECK(one["notes"][0]["origin"] == "derived");
         CHECK(one["notes"][0]["text"].get<std::string>().find("compute capability") != std::string::npos);
     }
-    const json fp8 = checked("pools", "deepseek-v3.2 --gpu b200 --weights-bytes 1GiB --tokens 4k --kv-cache-dtype fp8");
-    const json packed = checked("pools", "deepseek-v3.2 --gpu h200 --weights-bytes 1GiB --tokens 4k --kv-cache-dtype fp8");
+    const std::string v32 = "deepseek-v3.2 --weights-bytes 1GiB --tokens 4k --kv-cache-dtype fp8 --gpu ";
+    const json fp8 = checked("pools", v32 + "b200");
+    const json packed = checked("pools", v32 + "h200");
     CHECK(fp8["engines"][0]["groups"][0]["page_bytes"] == 61 * 64 * (576 + 132));
     CHECK(packed["engines"][0]["groups"][0]["page_bytes"] == 61 * 64 * (656 + 132));
     const json assumed = checked("pools", "llama-3.1-8b --kv-budget 8GiB --tokens 4k")["engines"][0];
     CHECK(assumed["notes"][0]["origin"] == "assumed");
     CHECK(assumed["notes"][0]["text"].get<std::string>().find("Hopper") != std::string::npos);
-    CHECK(checked("pools", "deepseek-v3 --kv-budget 8GiB --tokens 4k --engine vllm@0.16.0")["engines"][0]["block_size"] ==
-          64);
+    const json old = checked("pools", "deepseek-v3 --kv-budget 8GiB --tokens 4k --engine vllm@0.16.0");
+    CHECK(old["engines"][0]["block_size"] == 64);
     refused("pools llama-3.1-8b --gpu h100 --kv-cache-dtype nvfp4", 1, "[kv_cache_dtype not supported]");
 }
 

@@ -123,8 +123,10 @@ TEST_CASE("doctor: figures that cannot be are told with their line and value", "
     };
     CHECK(findings("\nGPU KV cache size: 99999999999999999999999 tokens\n") ==
           "capacity_tokens = 99999999999999999999999 [2];");
-    CHECK(findings("GPU KV cache size: 64 tokens\nnon-default args: {'tensor_parallel_size': 99999, 'block_size': -7}\n")
-              .find("tp = 99,999 [2];") != std::string::npos);
+    const std::string odd = findings(
+        "GPU KV cache size: 64 tokens\nnon-default args: {'tensor_parallel_size': 99999, 'block_size': -7}\n");
+    CHECK(odd.find("tp = 99,999 [2];") != std::string::npos);
+    CHECK(odd.find("block_size_given = -7 [2];") != std::string::npos);
     CHECK(findings("GPU KV cache size: 64 tokens\nnon-default args: {'max_model_len': 88888888888888888888}\n") ==
           "max_model_len = 88888888888888888888 [2];");
     CHECK(findings("GPU KV cache size: 64 tokens\n").empty());
