@@ -10,7 +10,7 @@ least=95
 cmake --preset coverage -B "$build" > /dev/null
 cmake --build "$build" -j "${JOBS:-$(nproc)}" --target kvcap-cli kvcap-unit kvcap-property kvcap-golden
 rm -rf "$build/profiles"
-LLVM_PROFILE_FILE=$build/profiles/%p-%m.profraw
+LLVM_PROFILE_FILE=$build/profiles/%8m.profraw  # eight files a program, merged as its runs end
 case $LLVM_PROFILE_FILE in /*) ;; *) LLVM_PROFILE_FILE=$PWD/$LLVM_PROFILE_FILE ;; esac
 export LLVM_PROFILE_FILE
 (cd "$build" && ctest -j "${JOBS:-$(nproc)}" -R '^(unit|property|golden-.*)$' --output-on-failure)
