@@ -14,7 +14,7 @@ function bundle(entry) {
     if (path.includes(name)) throw new Error(`${[...path, name].join(" -> ")}: modules that need each other`);
     if (done.has(name)) return;
     const text = read(name);
-    for (const found of text.matchAll(/^import .* from "\.\/(.+)";$/gm)) visit(found[1], [...path, name]);
+    for (const found of text.matchAll(/^import [^;]* from "\.\/(.+)";$/gm)) visit(found[1], [...path, name]);
     done.set(name, scope(name, text));
   };
   visit(entry, []);
@@ -22,9 +22,14 @@ function bundle(entry) {
 }
 
 function scope(name, text) {
-  const exported = [...text.matchAll(/^export (?:async )?(?:function|const) (\w+)/gm)].map((found) => found[1]);
+  const exported = [...text.matchAll(/^export (?:async )?(?:function|const) (\w+)/gm)].map(
+    (found) => found[1],
+  );
   const body = text
-    .replace(/^import (\{.*\}) from "\.\/(.+)";$/gm, (_, names, from) => `const ${names} = modules["${from}"];`)
+    .replace(
+      /^import (\{[^;]*\}) from "\.\/(.+)";$/gm,
+      (_, names, from) => `const ${names} = modules["${from}"];`,
+    )
     .replace(/^export /gm, "");
   return `modules["${name}"] = (() => {\n${body}\nreturn { ${exported.join(", ")} };\n})();\n`;
 }
@@ -32,11 +37,14 @@ function scope(name, text) {
 const parts = {
   style: read("style.css"),
   module: gzipSync(readFileSync(module), { level: 9 }).toString("base64"),
-  gpus: JSON.stringify(JSON.parse(readFileSync(gpus, "utf8")).gpus.map(({ name, title }) => ({ name, title }))),
+  gpus: JSON.stringify(
+    JSON.parse(readFileSync(gpus, "utf8")).gpus.map(({ name, title }) => ({ name, title })),
+  ),
   glue: readFileSync(glue, "utf8"),
   scripts: bundle("main.js"),
 };
-for (const name of ["glue", "scripts", "gpus"]) parts[name] = parts[name].replaceAll("</script", "<\\/script");
+for (const name of ["glue", "scripts", "gpus"])
+  parts[name] = parts[name].replaceAll("</script", "<\\/script");
 const page = read("page.html").replace(/\{\{(\w+)\}\}/g, (_, name) => parts[name]);
 writeFileSync(out, page);
 console.log(`${out}: ${page.length.toLocaleString("en-US")} bytes`);

@@ -66,11 +66,26 @@ export function fitArguments(state) {
 }
 
 export function poolsArguments(state) {
-  return ["pools", model(state), ...load(state), ...(state.engine === "exact" ? ["--engine", "exact"] : engine(state)), ...memory(state)];
+  return [
+    "pools",
+    model(state),
+    ...load(state),
+    ...(state.engine === "exact" ? ["--engine", "exact"] : engine(state)),
+    ...memory(state),
+  ];
 }
 
 export function sweepArguments(state, tps) {
-  const args = ["sweep", model(state), "--tokens", state.tokens.trim(), "--tp", tps.join(","), "--out", "json"];
+  const args = [
+    "sweep",
+    model(state),
+    "--tokens",
+    state.tokens.trim(),
+    "--tp",
+    tps.join(","),
+    "--out",
+    "json",
+  ];
   add(args, "--batch", state.batch, "1");
   add(args, "--dtype", state.dtype, "auto");
   return args;

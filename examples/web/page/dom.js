@@ -24,7 +24,9 @@ export function s(tag, attributes, ...children) {
 /// A table whose rows become lists on a narrow screen, each cell with its column's name.
 export function stacking(table) {
   const names = [...table.querySelectorAll("thead th")].map((each) => each.textContent);
-  table.querySelectorAll("tbody tr").forEach((row) => [...row.cells].forEach((cell, i) => (cell.dataset.name = names[i])));
+  table
+    .querySelectorAll("tbody tr")
+    .forEach((row) => [...row.cells].forEach((cell, i) => (cell.dataset.name = names[i])));
   table.classList.add("stacking");
   return table;
 }

@@ -22,7 +22,8 @@ function write(name, label, value, sub) {
   setText(tiles[name].label, label);
   setText(tiles[name].value, value);
   const lines = [].concat(sub).filter(Boolean);
-  if (tiles[name].sub.textContent !== lines.join("")) tiles[name].sub.replaceChildren(...lines.map((line) => h("span", {}, line)));
+  if (tiles[name].sub.textContent !== lines.join(""))
+    tiles[name].sub.replaceChildren(...lines.map((line) => h("span", {}, line)));
 }
 
 function hide(name, hidden) {
@@ -48,7 +49,12 @@ export function showNumbers(size) {
   const token = size.bytes_per_token;
   write("per-token", t("per_token"), amount(token), perTokenSub(size));
   write("rank", t(even ? "each_rank" : "fullest_rank"), amount(fullest), exact(fullest));
-  write("all", t("all_ranks", { n: ranks.length }), amount(point.held_bytes_total), exact(point.held_bytes_total));
+  write(
+    "all",
+    t("all_ranks", { n: ranks.length }),
+    amount(point.held_bytes_total),
+    exact(point.held_bytes_total),
+  );
   write("unique", t("unique"), amount(point.unique_bytes), exact(point.unique_bytes));
 }
 
@@ -57,7 +63,12 @@ export function showReserved(fit, engine) {
   const reserved = fit && engine !== "exact" && !fit.refusal && fit.reserved_bytes_per_request > 0;
   if (reserved) {
     const units = t("reserved_units", { n: grouped(fit.units_per_request), unit: fit.unit });
-    write("reserved", t("reserved", { engine: engineNames[engine] }), amount(fit.reserved_bytes_per_request), [exact(fit.reserved_bytes_per_request), units]);
+    write(
+      "reserved",
+      t("reserved", { engine: engineNames[engine] }),
+      amount(fit.reserved_bytes_per_request),
+      [exact(fit.reserved_bytes_per_request), units],
+    );
   }
   hide("reserved", !reserved);
 }
@@ -74,10 +85,16 @@ export function showModelError(text, quiet = false) {
 // --- does it fit -------------------------------------------------------------------------------------------------
 
 function verdictWords(fit) {
-  if (fit.fits && fit.fits_if_non_kv_at_most_bytes !== null && fit.fits_if_non_kv_at_most_bytes !== undefined) {
+  if (
+    fit.fits &&
+    fit.fits_if_non_kv_at_most_bytes !== null &&
+    fit.fits_if_non_kv_at_most_bytes !== undefined
+  ) {
     return { look: "if", sign: "≈", words: t("fits_if", { n: amount(fit.fits_if_non_kv_at_most_bytes) }) };
   }
-  return fit.fits ? { look: "yes", sign: "✓", words: t("fits") } : { look: "no", sign: "✗", words: t("fits_not") };
+  return fit.fits
+    ? { look: "yes", sign: "✓", words: t("fits") }
+    : { look: "no", sign: "✗", words: t("fits_not") };
 }
 
 function why(fit) {
@@ -91,7 +108,8 @@ function facts(fit) {
   const upper = known ? "" : ` ${t("upper")}`;
   const rows = [];
   const row = (name, value, lang) => rows.push(h("dt", {}, name), h("dd", lang ? { lang } : {}, value));
-  if (fit.weights_bytes_per_rank !== null) row(t("weights_are"), `${amount(fit.weights_bytes_per_rank)} (${fit.weights_source})`);
+  if (fit.weights_bytes_per_rank !== null)
+    row(t("weights_are"), `${amount(fit.weights_bytes_per_rank)} (${fit.weights_source})`);
   if (!fit.refusal) {
     row(t("most", { tokens: short(fit.tokens) }), grouped(fit.most_sequences) + upper);
     row(t("longest"), t("longest_value", { n: grouped(fit.longest_tokens) }) + upper);
@@ -105,19 +123,31 @@ function facts(fit) {
 function settingsOf(change) {
   const [flag, value] = change.words.split(" ");
   switch (change.kind) {
-    case "shorter": return { tokens: short(change.tokens) };
-    case "fewer": return { batch: String(change.sequences) };
-    case "kv_cache_dtype": return { dtype: value };
-    case "tp": return { tp: String(change.sharding.tp) };
-    case "pp": return { pp: String(change.sharding.pp) };
-    default: return value && ["--util", "--gpu-memory-utilization", "--mem-fraction-static"].includes(flag) ? { util: value } : null;
+    case "shorter":
+      return { tokens: short(change.tokens) };
+    case "fewer":
+      return { batch: String(change.sequences) };
+    case "kv_cache_dtype":
+      return { dtype: value };
+    case "tp":
+      return { tp: String(change.sharding.tp) };
+    case "pp":
+      return { pp: String(change.sharding.pp) };
+    default:
+      return value && ["--util", "--gpu-memory-utilization", "--mem-fraction-static"].includes(flag)
+        ? { util: value }
+        : null;
   }
 }
 
 function changeButton(change, apply) {
   const settings = settingsOf(change);
   if (!settings) return h("li", { lang: "en" }, change.words);
-  const button = h("button", { type: "button", class: "plain", "aria-label": t("apply", { words: change.words }) }, h("span", { lang: "en" }, change.words));
+  const button = h(
+    "button",
+    { type: "button", class: "plain", "aria-label": t("apply", { words: change.words }) },
+    h("span", { lang: "en" }, change.words),
+  );
   button.addEventListener("click", () => apply(settings));
   return h("li", {}, button);
 }
@@ -128,9 +158,25 @@ export function showVerdict(fit, apply) {
   if (!fit) return place.replaceChildren(h("p", { class: "hint" }, t("no_gpu")));
   if (!fit.json) return place.replaceChildren(h("p", { class: "error", lang: "en" }, fit.error));
   const { look, sign, words } = verdictWords(fit.json);
-  const parts = [h("p", { class: `answer ${look}`, id: "verdict-words" }, h("span", { class: "sign", "aria-hidden": "true" }, sign), words), why(fit.json), facts(fit.json)];
+  const parts = [
+    h(
+      "p",
+      { class: `answer ${look}`, id: "verdict-words" },
+      h("span", { class: "sign", "aria-hidden": "true" }, sign),
+      words,
+    ),
+    why(fit.json),
+    facts(fit.json),
+  ];
   if (!fit.json.fits && fit.json.changes.length > 0) {
-    parts.push(h("h3", {}, t("changes")), h("ul", { class: "changes" }, fit.json.changes.map((change) => changeButton(change, apply))));
+    parts.push(
+      h("h3", {}, t("changes")),
+      h(
+        "ul",
+        { class: "changes" },
+        fit.json.changes.map((change) => changeButton(change, apply)),
+      ),
+    );
   }
   place.replaceChildren(...parts.filter(Boolean));
 }
@@ -142,6 +188,14 @@ export function showBar(size, fit) {
   byId("bar").replaceChildren(
     h("span", {}, h("strong", {}, amount(rank)), ` / rank`),
     h("span", {}, `${amount(size.bytes_per_token)} / token`),
-    verdict ? h("span", { class: `answer ${verdict.look}` }, verdict.sign, " ", verdict.look === "if" ? t("fits") + "?" : verdict.words) : "",
+    verdict
+      ? h(
+          "span",
+          { class: `answer ${verdict.look}` },
+          verdict.sign,
+          " ",
+          verdict.look === "if" ? t("fits") + "?" : verdict.words,
+        )
+      : "",
   );
 }

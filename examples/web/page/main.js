@@ -1,6 +1,13 @@
 // The page: what the user sets goes into `state`, `state` into questions to the program, its answers onto the screen.
 // The numbers follow every input at once; the verdict, pictures and tables follow when the input rests.
-import { blockFlag, fitArguments, modelOf, sizeArguments, sizeWithEngine, sweepArguments } from "./arguments.js";
+import {
+  blockFlag,
+  fitArguments,
+  modelOf,
+  sizeArguments,
+  sizeWithEngine,
+  sweepArguments,
+} from "./arguments.js";
 import { buildTake, poolsQuestion, showNotes, showPools, showTake, showWords } from "./details.js";
 import { byId, h, setText } from "./dom.js";
 import { showGrowth } from "./growth.js";
@@ -21,7 +28,28 @@ let answers = null; // of the last model that was understood: {size, fit, sizeTe
 let waiting = 0;
 
 const fields = ["dtype", "engine", "gpu", "util", "other", "weights", "rules"];
-const dtypes = ["auto", "bf16", "fp8", "fp8_ds_mla", "fp8_per_token_head", "int8_per_token_head", "int4_per_token_head", "nvfp4", "mxfp4", "f16", "f32", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl", "turboquant_k8v4", "turboquant_4bit_nc", "turboquant_3bit_nc"];
+const dtypes = [
+  "auto",
+  "bf16",
+  "fp8",
+  "fp8_ds_mla",
+  "fp8_per_token_head",
+  "int8_per_token_head",
+  "int4_per_token_head",
+  "nvfp4",
+  "mxfp4",
+  "f16",
+  "f32",
+  "q8_0",
+  "q5_1",
+  "q5_0",
+  "q4_1",
+  "q4_0",
+  "iq4_nl",
+  "turboquant_k8v4",
+  "turboquant_4bit_nc",
+  "turboquant_3bit_nc",
+];
 
 // --- at once: the numbers ----------------------------------------------------------------------------------------
 
@@ -70,7 +98,14 @@ function showGrowthNow(pool) {
   if (!plain.json) return byId("growth").replaceChildren(h("p", { class: "error", lang: "en" }, plain.error));
   const sequences = Math.ceil(Number(answers.size.points[0].sequences) / (countOf(state.dp) || 1));
   const limit = state.engine === "llamacpp" || state.engine === "exact" ? 0 : pool;
-  showGrowth({ size: plain.json, now: answers.size.points[0].tokens, fit: answers.fit && answers.fit.json, pool: limit, sequences, batch: answers.size.points[0].sequences });
+  showGrowth({
+    size: plain.json,
+    now: answers.size.points[0].tokens,
+    fit: answers.fit && answers.fit.json,
+    pool: limit,
+    sequences,
+    batch: answers.size.points[0].sequences,
+  });
 }
 
 function link() {
@@ -108,7 +143,8 @@ function restSteps() {
 function showLater(delay) {
   clearTimeout(waiting);
   document.body.dataset.settled = "no";
-  const steps = byId("error").hidden && answers ? restSteps() : [() => (document.body.dataset.settled = "yes")];
+  const steps =
+    byId("error").hidden && answers ? restSteps() : [() => (document.body.dataset.settled = "yes")];
   const next = () => {
     steps.shift()();
     if (steps.length > 0) waiting = setTimeout(next, 0);
@@ -123,10 +159,15 @@ function showControls() {
   showModelInput(state);
   for (const field of fields) {
     const box = byId(field);
-    if (box.tagName === "SELECT" && ![...box.options].some((option) => option.value === state[field])) box.append(h("option", { value: state[field] }, state[field]));
+    if (box.tagName === "SELECT" && ![...box.options].some((option) => option.value === state[field]))
+      box.append(h("option", { value: state[field] }, state[field]));
     if (box.value !== state[field]) box.value = state[field];
   }
-  allowSlider("block", blockFlag(state.engine) !== "", t(blockFlag(state.engine) ? "block_auto" : "block_none"));
+  allowSlider(
+    "block",
+    blockFlag(state.engine) !== "",
+    t(blockFlag(state.engine) ? "block_auto" : "block_none"),
+  );
 }
 
 function otherModel(values) {
@@ -150,7 +191,10 @@ function showEverything() {
 
 function buildOptions() {
   const gpus = JSON.parse(byId("kvcap-gpus").textContent);
-  byId("gpu").replaceChildren(h("option", { value: "" }, t("gpu_none")), ...gpus.map((gpu) => h("option", { value: gpu.name }, gpu.title)));
+  byId("gpu").replaceChildren(
+    h("option", { value: "" }, t("gpu_none")),
+    ...gpus.map((gpu) => h("option", { value: gpu.name }, gpu.title)),
+  );
   byId("dtype").replaceChildren(...dtypes.map((name) => h("option", { value: name }, name)));
 }
 
@@ -158,7 +202,9 @@ function buildInput() {
   buildSliders((key, text) => change({ [key]: text }));
   const { json } = ask(["models", "--json"]);
   buildModelInput(state, json ? json.models : [], change);
-  fields.forEach((field) => byId(field).addEventListener("input", () => change({ [field]: byId(field).value })));
+  fields.forEach((field) =>
+    byId(field).addEventListener("input", () => change({ [field]: byId(field).value })),
+  );
   byId("reset").addEventListener("click", () => load({ ...defaults }));
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
   buildReuse((held) => {

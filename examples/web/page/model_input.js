@@ -17,7 +17,9 @@ function take(values) {
 
 function matching(text) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return cards.filter((card) => words.every((word) => `${card.name} ${card.hf_id} ${card.family}`.toLowerCase().includes(word)));
+  return cards.filter((card) =>
+    words.every((word) => `${card.name} ${card.hf_id} ${card.family}`.toLowerCase().includes(word)),
+  );
 }
 
 function closeList() {
@@ -36,7 +38,12 @@ function choose(name) {
 function option(card, i) {
   return h(
     "li",
-    { role: "option", id: `card-${i}`, "data-name": card.name, "aria-selected": String(card.name === state.card) },
+    {
+      role: "option",
+      id: `card-${i}`,
+      "data-name": card.name,
+      "aria-selected": String(card.name === state.card),
+    },
     h("span", { class: "name" }, card.name),
     h("span", { class: "hint" }, card.kinds),
   );
@@ -46,7 +53,8 @@ function openList(text) {
   const found = matching(text);
   const list = byId("card-list");
   list.replaceChildren(...found.map(option));
-  if (found.length === 0) list.append(h("li", { class: "hint", role: "option", "aria-disabled": "true" }, t("card_none")));
+  if (found.length === 0)
+    list.append(h("li", { class: "hint", role: "option", "aria-disabled": "true" }, t("card_none")));
   list.hidden = false;
   byId("card").setAttribute("aria-expanded", "true");
   active = -1;
@@ -98,7 +106,11 @@ function wireCards() {
 function handLine() {
   const value = (id) => byId("hand-" + id).value.trim();
   const heads = `gqa(${value("heads")},${value("dim")})`;
-  const layer = { mla: `mla(${value("latent")},${value("rope")})`, gqa: heads, window: `window(${value("span")}, ${heads})` };
+  const layer = {
+    mla: `mla(${value("latent")},${value("rope")})`,
+    gqa: heads,
+    window: `window(${value("span")}, ${heads})`,
+  };
   return `${value("layers")}*${layer[byId("hand-kind").value]}`;
 }
 
@@ -121,7 +133,9 @@ function wireHand() {
   spec.addEventListener("input", () => take({ spec: spec.value }));
   byId("hand").addEventListener("input", showHand);
   byId("hand-set").addEventListener("click", () => set(handLine()));
-  byId("hand-add").addEventListener("click", () => set(spec.value.trim() ? `${spec.value.trim()} + ${handLine()}` : handLine()));
+  byId("hand-add").addEventListener("click", () =>
+    set(spec.value.trim() ? `${spec.value.trim()} + ${handLine()}` : handLine()),
+  );
 }
 
 // --- config.json -------------------------------------------------------------------------------------------------
@@ -167,7 +181,10 @@ async function readFile(file) {
 
 function wireFiles() {
   const drop = byId("drop");
-  byId("file").addEventListener("change", (event) => event.target.files[0] && readFile(event.target.files[0]));
+  byId("file").addEventListener(
+    "change",
+    (event) => event.target.files[0] && readFile(event.target.files[0]),
+  );
   for (const name of ["dragover", "dragleave", "drop"]) {
     drop.addEventListener(name, (event) => {
       event.preventDefault();

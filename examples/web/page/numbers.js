@@ -43,7 +43,7 @@ export function countOf(text) {
 /// [0, 1, 2, 5, 7, 8] -> "0-2, 5, 7-8"
 export function ranges(numbers) {
   const parts = [];
-  for (let i = 0; i < numbers.length; ) {
+  for (let i = 0; i < numbers.length;) {
     let last = i;
     while (last + 1 < numbers.length && numbers[last + 1] === numbers[last] + 1) ++last;
     parts.push(last === i ? `${numbers[i]}` : `${numbers[i]}-${numbers[last]}`);
@@ -55,7 +55,9 @@ export function ranges(numbers) {
 /// The same, with the middle left out where there are many parts.
 export function shortRanges(numbers, most = 6) {
   const parts = ranges(numbers).split(", ");
-  return parts.length <= most ? parts.join(", ") : [...parts.slice(0, most - 2), "…", parts[parts.length - 1]].join(", ");
+  return parts.length <= most
+    ? parts.join(", ")
+    : [...parts.slice(0, most - 2), "…", parts[parts.length - 1]].join(", ");
 }
 
 export function sum(values) {
@@ -69,7 +71,8 @@ export function largest(values) {
 /// Integers above 2^53 become BigInt, where the browser tells their text.
 export function parseExact(text) {
   return JSON.parse(text, (key, value, context) => {
-    const inexact = typeof value === "number" && !Number.isSafeInteger(value) && context && /^-?\d+$/.test(context.source);
+    const inexact =
+      typeof value === "number" && !Number.isSafeInteger(value) && context && /^-?\d+$/.test(context.source);
     return inexact ? BigInt(context.source) : value;
   });
 }

@@ -12,7 +12,12 @@ async function inflated(base64) {
 /// Starts the module whose compressed bytes stand in the page.
 export async function startProgram(make) {
   const text = document.getElementById("kvcap-module").textContent.trim();
-  module = await make({ wasmBinary: await inflated(text), stdin: () => null, print: () => {}, printErr: () => {} });
+  module = await make({
+    wasmBinary: await inflated(text),
+    stdin: () => null,
+    print: () => {},
+    printErr: () => {},
+  });
 }
 
 /// {code, out, err} of `kvcap ARGUMENTS...`.
@@ -37,7 +42,10 @@ export function ask(args) {
 
 /// What stands on stderr, without the program's name and the hint for a terminal.
 export function sentence(err) {
-  return err.replace(/^kvcap: /gm, "").replace(/^Try: kvcap .*$/gm, "").trim();
+  return err
+    .replace(/^kvcap: /gm, "")
+    .replace(/^Try: kvcap .*$/gm, "")
+    .trim();
 }
 
 /// Puts bytes where the program can read them as a file, and returns the path.

@@ -16,7 +16,9 @@ function runs(ranks) {
 }
 
 function runName({ from, to }) {
-  return from === to ? t("rank_name", { n: from }) : t("ranks_name", { n: `${from}-${to}`, count: to - from + 1 });
+  return from === to
+    ? t("rank_name", { n: from })
+    : t("ranks_name", { n: `${from}-${to}`, count: to - from + 1 });
 }
 
 /// How TP treats a group: what is stored over what is unique.
@@ -39,15 +41,24 @@ function bar(share, parts) {
   const fill = h("div", { class: "fill", style: `width:${(100 * share).toFixed(2)}%` });
   if (parts.length === 0) fill.classList.add("attention");
   for (const { group, share: part } of parts) {
-    fill.append(h("i", { class: `part ${look(group.kind).family}`, style: `width:${(100 * part).toFixed(2)}%` }));
+    fill.append(
+      h("i", { class: `part ${look(group.kind).family}`, style: `width:${(100 * part).toFixed(2)}%` }),
+    );
   }
   return h("div", { class: "track", "aria-hidden": "true" }, fill);
 }
 
 function barRow(name, share, parts, bytes, mark) {
   const track = bar(share, parts);
-  if (mark !== undefined) track.append(h("span", { class: "mark", style: `left:${(100 * mark).toFixed(2)}%` }));
-  return h("li", { class: "bar-row" }, h("span", { class: "name" }, name), track, h("span", { class: "amount", title: exact(bytes) }, amount(bytes)));
+  if (mark !== undefined)
+    track.append(h("span", { class: "mark", style: `left:${(100 * mark).toFixed(2)}%` }));
+  return h(
+    "li",
+    { class: "bar-row" },
+    h("span", { class: "name" }, name),
+    track,
+    h("span", { class: "amount", title: exact(bytes) }, amount(bytes)),
+  );
 }
 
 function key(size) {
@@ -56,7 +67,14 @@ function key(size) {
     .map((group) => {
       const { letter, family } = look(group.kind);
       const how = treatment(group, size.sharding.tp);
-      return h("li", {}, h("i", { class: `block ${family}`, "aria-hidden": "true" }, letter), ` ${kindWords(group.kind)}: `, h("span", { lang: "en" }, group.what), how ? [" — ", h("strong", {}, how)] : "");
+      return h(
+        "li",
+        {},
+        h("i", { class: `block ${family}`, "aria-hidden": "true" }, letter),
+        ` ${kindWords(group.kind)}: `,
+        h("span", { lang: "en" }, group.what),
+        how ? [" — ", h("strong", {}, how)] : "",
+      );
     });
   return h("ul", { class: "key" }, rows);
 }
@@ -69,7 +87,9 @@ export function showRanks(size) {
   const most = Math.max(...ranks.map((rank) => Number(rank.bytes)), 1);
   const parts = mixture(size);
   const rows = runs(ranks);
-  const shown = rows.slice(0, mostRows).map((run) => barRow(runName(run), Number(run.bytes) / most, parts, run.bytes));
+  const shown = rows
+    .slice(0, mostRows)
+    .map((run) => barRow(runName(run), Number(run.bytes) / most, parts, run.bytes));
   if (rows.length > mostRows) shown.push(h("li", { class: "hint" }, `… +${grouped(rows.length - mostRows)}`));
   byId("ranks").replaceChildren(h("h3", {}, t("ranks_now")), h("ul", { class: "bars" }, shown), key(size));
 }
@@ -91,5 +111,9 @@ export function showTp(sweep, tp, err) {
   const percent = `${((100 * Number(last.bytes)) / most).toFixed(1)} %`;
   const same = last.bytes === first.bytes && last.tp !== first.tp;
   const say = same ? t("ranks_tp_same") : t("ranks_tp_say", { to: last.tp, from: first.tp, percent });
-  place.replaceChildren(h("ul", { class: "bars" }, rows), h("p", { id: "ranks-tp-say" }, say), err ? h("p", { class: "hint", lang: "en" }, err) : "");
+  place.replaceChildren(
+    h("ul", { class: "bars" }, rows),
+    h("p", { id: "ranks-tp-say" }, say),
+    err ? h("p", { class: "hint", lang: "en" }, err) : "",
+  );
 }

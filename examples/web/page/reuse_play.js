@@ -3,12 +3,12 @@ import { reuseArguments, rulesArguments } from "./arguments.js";
 import { byId, h, setText } from "./dom.js";
 import { amount, countOf, exact, grouped, ranges } from "./numbers.js";
 import { ask, run, sentence } from "./program.js";
+import { cellsOf, wirePages } from "./reuse_input.js";
 import { t } from "./words.js";
 
 let groups = []; // {name, page, present: [bool]}
-let shown = { state: null, rules: "" };
+let shown = { state: null };
 let changed = () => {};
-let painting = null;
 
 const mostPages = 128;
 
@@ -28,7 +28,7 @@ function presentFrom(text, pages) {
 }
 
 function prompt(state) {
-  return countOf(state.page) * Math.min(countOf(state.pages), mostPages);
+  return countOf(state.page) * countOf(state.pages);
 }
 
 /// Groups of the model at this page size, with the pages that were present before, or those of the link.
@@ -37,7 +37,14 @@ function load(state, json) {
   const given = state.held === "" ? null : state.held.split(";");
   groups = json.groups.map((group, g) => {
     const pages = Math.ceil(all / group.page_tokens);
-    const present = given ? presentFrom(given[g], pages) : presentFrom(g === 0 && json.groups.length > 1 ? `0-${pages - 1}` : `0-${Math.max(0, Math.floor(pages * 0.6) - 1)}`, pages);
+    const present = given
+      ? presentFrom(given[g], pages)
+      : presentFrom(
+          g === 0 && json.groups.length > 1
+            ? `0-${pages - 1}`
+            : `0-${Math.max(0, Math.floor(pages * 0.6) - 1)}`,
+          pages,
+        );
     return { name: group.name, page: group.page_tokens, present };
   });
 }
@@ -69,11 +76,26 @@ function pagesNeeded(group) {
 
 function cellLabel(group, i) {
   const what = t(group.present[i] ? "present" : "missing");
-  return t("reuse_cell", { n: i, first: grouped(i * group.page), last: grouped((i + 1) * group.page - 1), what });
+  return t("reuse_cell", {
+    n: i,
+    first: grouped(i * group.page),
+    last: grouped((i + 1) * group.page - 1),
+    what,
+  });
 }
 
 function pageCell(group, g, i) {
-  return h("button", { type: "button", class: "page", role: "checkbox", "aria-checked": String(group.present[i]), "aria-label": cellLabel(group, i), "data-g": g, "data-i": i, tabindex: i === 0 ? 0 : -1, style: `flex-grow:${group.page}` });
+  return h("button", {
+    type: "button",
+    class: "page",
+    role: "checkbox",
+    "aria-checked": String(group.present[i]),
+    "aria-label": cellLabel(group, i),
+    "data-g": g,
+    "data-i": i,
+    tabindex: i === 0 ? 0 : -1,
+    style: `flex-grow:${group.page}`,
+  });
 }
 
 function groupRow(group, g) {
@@ -81,14 +103,43 @@ function groupRow(group, g) {
     group.present.fill(value);
     touched();
   };
-  const cells = h("div", { class: "pages", role: "group", "aria-label": t("reuse_group", { name: group.name }) }, group.present.map((_, i) => pageCell(group, g, i)));
-  const all = h("button", { type: "button", class: "plain small", "aria-label": `${group.name}: ${t("reuse_all")}`, onclick: set(true) }, t("reuse_all"));
-  const none = h("button", { type: "button", class: "plain small", "aria-label": `${group.name}: ${t("reuse_none")}`, onclick: set(false) }, t("reuse_none"));
-  return h("div", { class: "reuse-group" }, h("div", { class: "row" }, h("span", { class: "name", lang: "en" }, `${g + 1}. ${group.name}`), all, none), cells);
-}
-
-function cellsOf(g) {
-  return byId("reuse-groups").querySelectorAll(`[data-g="${g}"]`);
+  const cells = h(
+    "div",
+    { class: "pages", role: "group", "aria-label": t("reuse_group", { name: group.name }) },
+    group.present.map((_, i) => pageCell(group, g, i)),
+  );
+  const all = h(
+    "button",
+    {
+      type: "button",
+      class: "plain small",
+      "aria-label": `${group.name}: ${t("reuse_all")}`,
+      onclick: set(true),
+    },
+    t("reuse_all"),
+  );
+  const none = h(
+    "button",
+    {
+      type: "button",
+      class: "plain small",
+      "aria-label": `${group.name}: ${t("reuse_none")}`,
+      onclick: set(false),
+    },
+    t("reuse_none"),
+  );
+  return h(
+    "div",
+    { class: "reuse-group" },
+    h(
+      "div",
+      { class: "row" },
+      h("span", { class: "name", lang: "en" }, `${g + 1}. ${group.name}`),
+      all,
+      none,
+    ),
+    cells,
+  );
 }
 
 function mark(json, needed, repair) {
@@ -106,27 +157,52 @@ function mark(json, needed, repair) {
 }
 
 function costOf(step) {
-  return step.bytes !== undefined ? h("span", { title: exact(step.bytes) }, amount(step.bytes)) : grouped(step.pages);
+  return step.bytes !== undefined
+    ? h("span", { title: exact(step.bytes) }, amount(step.bytes))
+    : grouped(step.pages);
 }
 
 function repairRow(name, step) {
-  const apply = h("button", { type: "button", class: "plain small", "aria-label": `${t("reuse_apply")}: ${t("reuse_" + name)}` }, t("reuse_apply"));
+  const apply = h(
+    "button",
+    { type: "button", class: "plain small", "aria-label": `${t("reuse_apply")}: ${t("reuse_" + name)}` },
+    t("reuse_apply"),
+  );
   apply.addEventListener("click", () => {
     neededAt(step.tokens).forEach((pages, g) => pages.forEach((i) => (groups[g].present[i] = true)));
     touched();
   });
-  return h("tr", {}, h("th", { scope: "row" }, t("reuse_" + name)), h("td", { class: "right" }, grouped(step.tokens)), h("td", { class: "right" }, `+${grouped(step.gained_tokens)}`), h("td", { class: "right" }, costOf(step)), h("td", {}, apply));
+  return h(
+    "tr",
+    {},
+    h("th", { scope: "row" }, t("reuse_" + name)),
+    h("td", { class: "right" }, grouped(step.tokens)),
+    h("td", { class: "right" }, `+${grouped(step.gained_tokens)}`),
+    h("td", { class: "right" }, costOf(step)),
+    h("td", {}, apply),
+  );
 }
 
 function answerWords(json, words) {
   const limit = json.limiting.length > 0 ? ` · ${t("reuse_limit", { name: json.limiting.join(" + ") })}` : "";
-  const first = h("p", { class: "answer", id: "reuse-words" }, t("reuse_answer", { n: grouped(json.reusable_tokens), all: grouped(json.prompt_tokens) }) + limit);
+  const first = h(
+    "p",
+    { class: "answer", id: "reuse-words" },
+    t("reuse_answer", { n: grouped(json.reusable_tokens), all: grouped(json.prompt_tokens) }) + limit,
+  );
   const said = h("p", { class: "hint", lang: "en" }, words);
   const steps = ["cheapest", "best_rate", "longest"].filter((name) => json.repair[name]);
   if (steps.length === 0) return [first, said, h("p", { class: "hint" }, t("reuse_whole"))];
-  const head = ["", "reuse_to", "reuse_gain", "reuse_cost", ""].map((name) => h("th", { scope: "col", class: name ? "right" : "" }, name ? t(name) : ""));
+  const head = ["", "reuse_to", "reuse_gain", "reuse_cost", ""].map((name) =>
+    h("th", { scope: "col", class: name ? "right" : "" }, name ? t(name) : ""),
+  );
   const rows = steps.map((name) => repairRow(name, json.repair[name]));
-  return [first, said, h("h3", {}, t("reuse_repair")), h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)))];
+  return [
+    first,
+    said,
+    h("h3", {}, t("reuse_repair")),
+    h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows))),
+  ];
 }
 
 /// The program's own sentence: what its screen says between the picture and the table of repairs.
@@ -136,7 +212,10 @@ function saidByProgram(state, all) {
   const from = text.findIndex((line) => / prompt tokens can be skipped\./.test(line));
   if (from < 0) return "";
   const to = text.findIndex((line, i) => i > from && !/^ {4}/.test(line));
-  return text.slice(from, to < 0 ? undefined : to).map((line) => line.trim()).join(" ");
+  return text
+    .slice(from, to < 0 ? undefined : to)
+    .map((line) => line.trim())
+    .join(" ");
 }
 
 function answer() {
@@ -156,69 +235,33 @@ function touched() {
   changed(shown.state.held);
 }
 
-// --- mouse and keyboard ------------------------------------------------------------------------------------------
-
-function toggle(cell, value) {
-  groups[cell.dataset.g].present[cell.dataset.i] = value;
-  touched();
-}
-
-function pressed(event) {
-  const cell = event.target.closest?.(".page");
-  if (!cell || event.button !== 0) return;
-  painting = !groups[cell.dataset.g].present[cell.dataset.i];
-  cell.releasePointerCapture?.(event.pointerId);
-  toggle(cell, painting);
-}
-
-function dragged(event) {
-  if (painting === null) return;
-  const cell = document.elementFromPoint(event.clientX, event.clientY)?.closest?.(".page");
-  if (cell && groups[cell.dataset.g].present[cell.dataset.i] !== painting) toggle(cell, painting);
-}
-
-const moves = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity] };
-
-function keyed(event) {
-  const cell = event.target.closest?.(".page");
-  if (!cell) return;
-  if (event.key === " " || event.key === "Enter") {
-    event.preventDefault();
-    return toggle(cell, !groups[cell.dataset.g].present[cell.dataset.i]);
-  }
-  const move = moves[event.key];
-  if (!move) return;
-  event.preventDefault();
-  const g = Math.min(Math.max(Number(cell.dataset.g) + move[0], 0), groups.length - 1);
-  const row = cellsOf(g);
-  const i = Math.min(Math.max(Number(cell.dataset.i) + move[1], 0), row.length - 1);
-  cellsOf(cell.dataset.g).forEach((each) => (each.tabIndex = -1));
-  row.forEach((each) => (each.tabIndex = -1));
-  row[i].tabIndex = 0;
-  row[i].focus();
-}
-
 /// whenChanged(held): the user has clicked pages.
 export function buildReuse(whenChanged) {
   changed = whenChanged;
-  const place = byId("reuse-groups");
-  place.addEventListener("pointerdown", pressed);
-  place.addEventListener("pointermove", dragged);
-  window.addEventListener("pointerup", () => (painting = null));
-  window.addEventListener("pointercancel", () => (painting = null));
-  place.addEventListener("keydown", keyed);
+  const present = (cell) => groups[cell.dataset.g].present[cell.dataset.i];
+  const set = (cell, value) => {
+    groups[cell.dataset.g].present[cell.dataset.i] = value;
+    touched();
+  };
+  wirePages(byId("reuse-groups"), present, set);
+}
+
+function whyNot(state, error) {
+  if (error) return error;
+  if (countOf(state.pages) > mostPages) return t("reuse_most", { n: mostPages });
+  return sentence(run(reuseArguments(state, state.pages, [])).err);
 }
 
 /// Asks the model's rules again where they may have changed, and answers.
 export function showReuse(state) {
   const place = byId("reuse-groups");
   const { json, error } = ask(rulesArguments(state));
-  const bad = !json || !(prompt(state) > 0);
-  if (bad || json.groups.length === 0) {
+  const none = json && json.groups.length === 0;
+  if (!json || none || !(prompt(state) > 0) || countOf(state.pages) > mostPages) {
     groups = [];
     place.replaceChildren();
-    const said = json ? (json.groups.length === 0 ? t("reuse_off") : sentence(run(reuseArguments(state, state.pages, [])).err)) : error;
-    return byId("reuse-answer").replaceChildren(h("p", { class: json && !bad ? "hint" : "error" }, said));
+    const said = none ? t("reuse_off") : whyNot(state, error);
+    return byId("reuse-answer").replaceChildren(h("p", { class: none ? "hint" : "error" }, said));
   }
   shown = { state };
   load(state, json);

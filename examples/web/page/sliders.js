@@ -32,7 +32,8 @@ function nearestStep(scale, text) {
   if (text === "") return Math.max(scale.indexOf(""), 0);
   let best = 0;
   scale.forEach((step, i) => {
-    const apart = (value) => Math.abs(Math.log(Math.max(countOf(value) || 0.5, 0.5)) - Math.log(Math.max(wanted, 0.5)));
+    const apart = (value) =>
+      Math.abs(Math.log(Math.max(countOf(value) || 0.5, 0.5)) - Math.log(Math.max(wanted, 0.5)));
     if (apart(step) < apart(scale[best])) best = i;
   });
   return best;
@@ -42,7 +43,13 @@ function build(key, place, changed) {
   const scale = scales[key];
   const words = names[key] || key;
   const range = h("input", { type: "range", id: `${key}-range`, min: 0, max: scale.length - 1, step: 1 });
-  const box = h("input", { type: "text", id: key, inputmode: "numeric", spellcheck: "false", class: "number" });
+  const box = h("input", {
+    type: "text",
+    id: key,
+    inputmode: "numeric",
+    spellcheck: "false",
+    class: "number",
+  });
   const label = h("label", { for: key, "data-t": words });
   range.setAttribute("data-t-label", words);
   range.addEventListener("input", () => {

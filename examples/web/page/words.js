@@ -12,7 +12,10 @@ const dictionary = {
   theme_auto: ["Auto", "自动"],
   theme_light: ["Light", "浅色"],
   theme_dark: ["Dark", "深色"],
-  empty: ["No model yet: choose a name, write a line, paste a config.json or choose a file.", "尚无模型:请选择名称、手写一行、粘贴 config.json 或选择文件。"],
+  empty: [
+    "No model yet: choose a name, write a line, paste a config.json or choose a file.",
+    "尚无模型:请选择名称、手写一行、粘贴 config.json 或选择文件。",
+  ],
   loading: ["Starting …", "启动中……"],
   broken: ["This browser cannot run the calculator: ", "此浏览器无法运行计算器:"],
 
@@ -23,7 +26,10 @@ const dictionary = {
   from_file: ["File", "文件"],
   card_label: ["Name or Hugging Face id", "名称或 Hugging Face id"],
   card_hint: ["{n} models are known.", "共收录 {n} 个模型。"],
-  card_none: ["Nothing matches. Press Enter to ask for this name anyway.", "没有匹配项。按回车仍按此名称查询。"],
+  card_none: [
+    "Nothing matches. Press Enter to ask for this name anyway.",
+    "没有匹配项。按回车仍按此名称查询。",
+  ],
   spec_label: ["The model in one line", "一行描述模型"],
   spec_hint: ["count*layer + …, for example:", "层数*层 + ……,例如:"],
   hand: ["Or build it:", "或者拼出来:"],
@@ -48,7 +54,10 @@ const dictionary = {
   fetch_failed: ["Could not fetch it: {why}", "获取失败:{why}"],
   fetch_id: ["an id is OWNER/NAME", "id 的形式为 OWNER/NAME"],
   file_label: ["Choose a .gguf or config.json", "选择 .gguf 或 config.json"],
-  file_drop: ["or drop it here. Only the header is read, and it stays in this page.", "或拖放到此处。只读取文件头,文件不会离开本页。"],
+  file_drop: [
+    "or drop it here. Only the header is read, and it stays in this page.",
+    "或拖放到此处。只读取文件头,文件不会离开本页。",
+  ],
   file_read: ["{name}: read {n} of its first bytes", "{name}:读取了开头 {n}"],
 
   load: ["Load", "负载"],
@@ -104,7 +113,10 @@ const dictionary = {
   apply: ["Apply: {words}", "应用:{words}"],
 
   map: ["Layer map", "层图"],
-  map_hint: ["One cell for each layer, in order; the letter is its kind, the bar its share of the fullest layer.", "每格一层,按顺序;字母表示类型,条形表示相对最满层的占比。"],
+  map_hint: [
+    "One cell for each layer, in order; the letter is its kind, the bar its share of the fullest layer.",
+    "每格一层,按顺序;字母表示类型,条形表示相对最满层的占比。",
+  ],
   map_label: ["{n} layers: {words}", "{n} 层:{words}"],
   layer: ["Layer {n}", "第 {n} 层"],
   no_cache: ["no cache", "无缓存"],
@@ -125,12 +137,18 @@ const dictionary = {
   partly: ["copied {n} times", "复制 {n} 份"],
   ranks_tp: ["A rank as TP grows", "TP 增大时的单个 rank"],
   ranks_tp_hint: ["Marks: what an even division would leave.", "标记:若能均分应剩多少。"],
-  ranks_tp_say: ["TP {to} leaves {percent} of what TP {from} holds on a rank.", "TP {to} 时每个 rank 保留 TP {from} 的 {percent}。"],
+  ranks_tp_say: [
+    "TP {to} leaves {percent} of what TP {from} holds on a rank.",
+    "TP {to} 时每个 rank 保留 TP {from} 的 {percent}。",
+  ],
   ranks_tp_same: ["Unchanged as TP grows: nothing here is divided.", "TP 增大时不变:没有可切分的内容。"],
   left_out: ["Not possible", "不可行"],
 
   growth: ["Growth with length", "随长度增长"],
-  growth_label: ["Bytes on the fullest rank by length; requests at once: {batch}.", "最满的 rank 上的字节数,按长度;同时请求数:{batch}。"],
+  growth_label: [
+    "Bytes on the fullest rank by length; requests at once: {batch}.",
+    "最满的 rank 上的字节数,按长度;同时请求数:{batch}。",
+  ],
   growth_held: ["held", "必需"],
   growth_reserved: ["reserved", "预留"],
   growth_fit: ["longest that fits: {n}", "最长可容纳:{n}"],
@@ -173,9 +191,16 @@ const dictionary = {
   reuse_best_rate: ["most tokens a byte", "每字节收益最大"],
   reuse_longest: ["longest", "最长"],
   reuse_apply: ["Repair", "修复"],
-  reuse_whole: ["Nothing longer can be skipped: the last token is always computed.", "无法跳过更多:最后一个 token 总要计算。"],
+  reuse_whole: [
+    "Nothing longer can be skipped: the last token is always computed.",
+    "无法跳过更多:最后一个 token 总要计算。",
+  ],
+  reuse_most: ["At most {n} pages are drawn.", "最多显示 {n} 页。"],
   reuse_off: ["This model keeps nothing that could be reused.", "此模型没有可复用的缓存。"],
-  reuse_legend: ["filled: present · hollow: missing · ring: needed at the boundary · dots: the longest repair would fetch it", "实心:在 · 空心:缺失 · 圈:该边界所需 · 点:最长修复会取回"],
+  reuse_legend: [
+    "filled: present · hollow: missing · ring: needed at the boundary · dots: the longest repair would fetch it",
+    "实心:在 · 空心:缺失 · 圈:该边界所需 · 点:最长修复会取回",
+  ],
 
   take: ["Take it with you", "带走结果"],
   link: ["Copy link", "复制链接"],
@@ -224,6 +249,10 @@ export function kindWords(kind) {
 /// Writes the words of every element with data-t (text) and data-t-label, data-t-hint (attributes).
 export function translate(root) {
   root.querySelectorAll("[data-t]").forEach((element) => (element.textContent = t(element.dataset.t)));
-  root.querySelectorAll("[data-t-label]").forEach((element) => element.setAttribute("aria-label", t(element.dataset.tLabel)));
-  root.querySelectorAll("[data-t-hint]").forEach((element) => element.setAttribute("placeholder", t(element.dataset.tHint)));
+  root
+    .querySelectorAll("[data-t-label]")
+    .forEach((element) => element.setAttribute("aria-label", t(element.dataset.tLabel)));
+  root
+    .querySelectorAll("[data-t-hint]")
+    .forEach((element) => element.setAttribute("placeholder", t(element.dataset.tHint)));
 }

@@ -3,20 +3,39 @@
 import { chromium } from "playwright-core";
 import { pathToFileURL } from "node:url";
 
-const flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync"];
+const flags = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
 
 export async function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: flags });
 }
 
 /// A fresh page. Everything it asks of the network and every error it reports is collected.
-export async function open(browser, file, { fragment = "", language = "en-US", theme = "light", width = 1360, height = 900 } = {}) {
-  const context = await browser.newContext({ locale: language, colorScheme: theme, viewport: { width, height }, deviceScaleFactor: width < 500 ? 2 : 1 });
+export async function open(
+  browser,
+  file,
+  { fragment = "", language = "en-US", theme = "light", width = 1360, height = 900 } = {},
+) {
+  const context = await browser.newContext({
+    locale: language,
+    colorScheme: theme,
+    viewport: { width, height },
+    deviceScaleFactor: width < 500 ? 2 : 1,
+  });
   const page = await context.newPage();
   page.asked = [];
   page.faults = [];
-  page.on("request", (request) => !/^(file|data|blob):/.test(request.url()) && page.asked.push(request.url()));
+  page.on(
+    "request",
+    (request) => !/^(file|data|blob):/.test(request.url()) && page.asked.push(request.url()),
+  );
   page.on("pageerror", (error) => page.faults.push(String(error)));
   page.on("console", (message) => message.type() === "error" && page.faults.push(message.text()));
   await page.goto(pathToFileURL(file).href + (fragment ? `#${fragment}` : ""));

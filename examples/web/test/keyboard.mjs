@@ -6,11 +6,22 @@ import { number, settled, text } from "./browser.mjs";
 function focused() {
   const element = document.activeElement;
   const labels = [...(element.labels || [])].map((label) => label.textContent).join(" ");
-  const by = (element.getAttribute("aria-labelledby") || "").split(" ").map((id) => document.getElementById(id)?.textContent || "").join(" ");
+  const by = (element.getAttribute("aria-labelledby") || "")
+    .split(" ")
+    .map((id) => document.getElementById(id)?.textContent || "")
+    .join(" ");
   const name = element.getAttribute("aria-label") || by.trim() || labels.trim() || element.textContent.trim();
-  const shown = element.closest(".segments") ? getComputedStyle(element.nextElementSibling) : getComputedStyle(element);
+  const shown = element.closest(".segments")
+    ? getComputedStyle(element.nextElementSibling)
+    : getComputedStyle(element);
   const box = element.getBoundingClientRect();
-  return { id: element.id, tag: element.tagName, key: element.id || `${element.tagName} ${name}`.slice(0, 60), name, seen: shown.outlineStyle !== "none" && box.height > 0 };
+  return {
+    id: element.id,
+    tag: element.tagName,
+    key: element.id || `${element.tagName} ${name}`.slice(0, 60),
+    name,
+    seen: shown.outlineStyle !== "none" && box.height > 0,
+  };
 }
 
 async function tabTo(page, wanted, most = 120) {
@@ -32,10 +43,20 @@ async function walk(page, check) {
   }
   const nameless = stops.filter((at) => at.name === "").map((at) => at.key);
   const unseen = stops.filter((at) => !at.seen).map((at) => at.key);
-  check("every stop of the Tab key has a name", nameless.length === 0, nameless.join(", ") || `${stops.length} stops`);
+  check(
+    "every stop of the Tab key has a name",
+    nameless.length === 0,
+    nameless.join(", ") || `${stops.length} stops`,
+  );
   check("and shows the focus", unseen.length === 0, unseen.join(", "));
-  const order = ["language", "theme", "card", "tokens", "dtype", "tp", "engine", "gpu"].map((id) => stops.findIndex((at) => at.id === id));
-  check("the order is that of the page", order.every((at, i) => at >= 0 && (i === 0 || at > order[i - 1])), order.join(" "));
+  const order = ["language", "theme", "card", "tokens", "dtype", "tp", "engine", "gpu"].map((id) =>
+    stops.findIndex((at) => at.id === id),
+  );
+  check(
+    "the order is that of the page",
+    order.every((at, i) => at >= 0 && (i === 0 || at > order[i - 1])),
+    order.join(" "),
+  );
 }
 
 export async function keyboard(page, check) {
@@ -48,18 +69,33 @@ export async function keyboard(page, check) {
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
   await settled(page);
-  check("typing, an arrow and Enter choose one", /llama-3\.1-8b/i.test(await text(page, "#model-name")), await text(page, "#model-name"));
+  check(
+    "typing, an arrow and Enter choose one",
+    /llama-3\.1-8b/i.test(await text(page, "#model-name")),
+    await text(page, "#model-name"),
+  );
   const before = await number(page, "rank");
   check("Tab reaches a slider", await tabTo(page, (at) => at.id === "tokens-range"));
   await page.keyboard.press("ArrowRight");
-  check("an arrow moves it and the numbers", (await number(page, "rank")) !== before, `${before} -> ${await number(page, "rank")}`);
+  check(
+    "an arrow moves it and the numbers",
+    (await number(page, "rank")) !== before,
+    `${before} -> ${await number(page, "rank")}`,
+  );
   check("Tab reaches a page of the playground", await tabTo(page, (at) => /^page 0,/.test(at.name)));
   await page.keyboard.press("ArrowRight");
   const at = await page.evaluate(focused);
   await page.keyboard.press("Space");
   const now = await page.evaluate(() => document.activeElement.getAttribute("aria-checked"));
-  check("an arrow and Space take a page away", /^page 1,/.test(at.name) && now === "false", await text(page, "#reuse-words"));
-  check("Tab reaches the command line's copy button", await tabTo(page, (stop) => stop.key.startsWith("BUTTON Copy")));
+  check(
+    "an arrow and Space take a page away",
+    /^page 1,/.test(at.name) && now === "false",
+    await text(page, "#reuse-words"),
+  );
+  check(
+    "Tab reaches the command line's copy button",
+    await tabTo(page, (stop) => stop.key.startsWith("BUTTON Copy")),
+  );
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.getElementById("copy-say").textContent !== "");
   check("which says what it did", true, await text(page, "#copy-say"));

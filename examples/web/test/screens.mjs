@@ -18,11 +18,22 @@ async function picture(browser, file, out, check, name, fragment, settings) {
 
 export async function screens(browser, file, out, check) {
   for (const theme of ["light", "dark"]) {
-    for (const [language, short] of [["en-US", "en"], ["zh-CN", "zh"]]) {
+    for (const [language, short] of [
+      ["en-US", "en"],
+      ["zh-CN", "zh"],
+    ]) {
       const wide = short === "en" ? "mla" : "hybrid";
       const narrow = short === "en" ? "hybrid" : "mla";
-      await picture(browser, file, out, check, `desktop-${theme}-${short}`, fragments[wide], { theme, language });
-      await picture(browser, file, out, check, `phone-${theme}-${short}`, fragments[narrow], { theme, language, width: 390, height: 844 });
+      await picture(browser, file, out, check, `desktop-${theme}-${short}`, fragments[wide], {
+        theme,
+        language,
+      });
+      await picture(browser, file, out, check, `phone-${theme}-${short}`, fragments[narrow], {
+        theme,
+        language,
+        width: 390,
+        height: 844,
+      });
     }
   }
 }

@@ -2,7 +2,14 @@
 // From an input to the numbers on the page.
 import { settled, turnTo } from "./browser.mjs";
 
-const cards = ["deepseek-v3", "gemma-3-27b-it", "llama-3.1-8b-instruct", "qwen3-next-80b-a3b-instruct", "gpt-oss-120b", "zamba2-7b"];
+const cards = [
+  "deepseek-v3",
+  "gemma-3-27b-it",
+  "llama-3.1-8b-instruct",
+  "qwen3-next-80b-a3b-instruct",
+  "gpt-oss-120b",
+  "zamba2-7b",
+];
 
 /// Moves sliders 240 times over six models, each time as the browser would, until the handlers are done and the layout
 /// is computed. Judged is the time of the page's own thread; the clock also counts what other programs take.
@@ -11,7 +18,12 @@ export async function speed(page, check) {
   await metrics.send("Performance.enable", { timeDomain: "threadTicks" });
   const spent = async () => {
     const all = (await metrics.send("Performance.getMetrics")).metrics;
-    return 1000 * all.filter((each) => ["ScriptDuration", "LayoutDuration", "RecalcStyleDuration"].includes(each.name)).reduce((sum, each) => sum + each.value, 0);
+    return (
+      1000 *
+      all
+        .filter((each) => ["ScriptDuration", "LayoutDuration", "RecalcStyleDuration"].includes(each.name))
+        .reduce((sum, each) => sum + each.value, 0)
+    );
   };
   const thread = [];
   const clock = [];
