@@ -86,6 +86,10 @@ Result<Outcome> outcome_of(const Search& search, const Candidate& candidate) {
     if (const Error refused = refused_by_vllm(search, candidate); refused.code != Errc::ok) {
         return refused;
     }
+    const u32 heads = search.on.formats[candidate.format].model.spec.query_heads;
+    if (candidate.attention_dp && heads % candidate.sharding.tp != 0) {  // everything but attention is divided
+        return Error{.code = Errc::query_heads_not_divisible, .got = heads, .want = candidate.sharding.tp};
+    }
     const Deployment on = with(search, candidate);
     const Setting setting = setting_of(search, candidate);
     const EngineAnswer answer = on.ask(setting, on.known_non_kv(setting));

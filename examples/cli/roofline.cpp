@@ -43,6 +43,7 @@ void add_steps(report::RooflineSheet& sheet, const Work& work, const RooflineOpt
         const Rank rank{.stage = stage};
         const StepCost step = value_of(decode_step(work.model.spec, lengths, sheet.sequences, reads.total(),
                                                    attention, rank, work.facts));
+        on_scale(step.bytes());
         const double here = step.at_least(sheet.device);
         sheet.step_seconds += here;
         if (here <= slowest) {

@@ -163,7 +163,7 @@ constexpr Result<double> first_seconds(const Variant& on, const auto& site, cons
     return site.device.at_least({}, *all - smaller(*known, *all));
 }
 
-/// Prices of a variant. Errors: a split that does not divide, or weights that are not known.
+/// Prices of a variant. Errors: a split that does not divide, Errc::overflow.
 constexpr Result<Costs> costs_of(const Variant& on, const auto& site, const Wanted& wanted) noexcept {
     Costs costs{.most = off_scale};
     const u64 holders = advice::holders(site.gpus, on);
@@ -187,6 +187,9 @@ constexpr Result<Costs> costs_of(const Variant& on, const auto& site, const Want
             costs.read = step->bytes();
             costs.cache_read = step->cache.per_sequence();
         }
+    }
+    if (costs.memory.value == off_scale || costs.read.value == off_scale) {
+        return Errc::overflow;
     }
     costs.fits = site.room.value == 0 || costs.most >= each;
     costs.most = smaller(costs.most, u64{1} << 20);
