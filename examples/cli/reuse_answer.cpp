@@ -120,13 +120,19 @@ bool fits_screen(const std::string& text) {
 
 /// all: also what each group would allow alone, and the others without it.
 std::string groups_table(const Answered& answered, bool all) {
-    for (u64 cells = 24; cells >= 12 && !all; --cells) {
+    constexpr u64 most = 24;
+    constexpr u64 least = 12;
+    for (u64 cells = most; cells >= least && !all; --cells) {
         std::string one = pages_table(answered, cells, true);
         if (fits_screen(one)) {
             return one;
         }
     }
-    return pages_table(answered, 24, false) + rules_table(answered, all);
+    u64 cells = most;
+    while (cells > least && !fits_screen(pages_table(answered, cells, false))) {
+        --cells;
+    }
+    return pages_table(answered, cells, false) + rules_table(answered, all);
 }
 
 std::string verdict(const Answered& answered) {

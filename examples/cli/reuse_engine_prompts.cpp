@@ -173,7 +173,11 @@ Replay trtllm_replay(UnderEngine& engine, const Prompts& prompts) {
     }
     trtllm::ReuseRules rules{.tokens_per_block = plan.reported_block, .max_seq_len = engine.flags().max_len};
     const u64 roomy = blocks_for(prompts, rules.tokens_per_block, 2);
-    const bool sized = engine.has_memory("max-kv-tokens");
+    const bool several = plan.classes.size() > 1;  // then its max_tokens does not count
+    const bool sized = engine.has_memory(several ? std::string_view{} : "max-kv-tokens");
+    if (several && engine.flags().has("max-kv-tokens")) {
+        engine.note(Origin::assumed, "--max-kv-tokens", "ignored with several windows, as the engine does");
+    }
     std::string pool;
     for (const GroupClass& kind : plan.classes) {
         const auto what = static_cast<trtllm::PoolKind>(kind.kind);
