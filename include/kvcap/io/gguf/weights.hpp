@@ -17,8 +17,8 @@ struct TypeWeight {
     friend bool operator==(const TypeWeight&, const TypeWeight&) = default;
 };
 
-/// blocks: bytes of the tensors of each block. input: the token embedding (llama.cpp keeps it on the CPU). output: the rest.
-/// tied: no output matrix of its own.
+/// blocks: bytes of the tensors of each block. input: the token embedding (llama.cpp keeps it on the CPU).
+/// output: the rest. tied: no output matrix of its own.
 struct Weights {
     bool tied = true;
     u64 bytes = 0;
