@@ -71,6 +71,27 @@ static_assert(ruled({.source = Source::encoder}).needs == Needs::whole &&
               ruled({.keep = Keep::once, .source = Source::encoder}).needs == Needs::nothing &&
               ruled({.source = Source::prompt}).needs == Needs::everything);
 
+// One page among many words is found wherever it lies, from either side, held or missing.
+constexpr bool found_everywhere = [] {
+    bool all = true;
+    for (u64 page = 0; page < 64 * 20; page += 61) {
+        u64 held[20]{};
+        u64 missing[20]{};
+        for (u64& word : missing) {
+            word = off_scale;
+        }
+        held[page / 64] = u64{1} << page % 64;
+        missing[page / 64] = ~held[page / 64];
+        const PageBits one{held, 64 * 20};
+        const PageBits rest{missing, 64 * 20};
+        all = all && last_held(one, 0, 64 * 20) == page && last_missing(rest, 0, 64 * 20) == page;
+        all = all && first_missing(rest, 0, 64 * 20) == page && last_held(one, 0, page) == no_page;
+        all = all && last_held(one, page, page + 1) == page && first_missing(rest, page + 1, 64 * 20) == 64 * 20;
+    }
+    return all;
+}();
+static_assert(found_everywhere);
+
 // A lane is empty only when every word is.
 constexpr bool sees_every_word = [] {
     bool all = !any(Lane{});
