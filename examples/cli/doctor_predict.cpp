@@ -284,8 +284,8 @@ const EngineFace* face_named(std::string_view name) {
     return nullptr;
 }
 
-/// The same readings with the model's own drafts (MTP), where the log may have said so: its arguments are cut off or not
-/// there at all.
+/// The same readings with the model's own drafts (MTP), where the log may have said so: its arguments are cut
+/// off or not there at all.
 std::vector<Open> with_drafts(const LogStart& start, const Model& model, const std::vector<Open>& open) {
     const bool whole = start.facts.has("gpu_memory_utilization") && !start.facts.has("cut_words");
     if (start.engine != "vllm" || model.read.draft.layers == 0 || start.facts.has("spec_tokens") || whole) {

@@ -65,7 +65,8 @@ sglang::Options options_of(const EngineQuestion& question, EngineAnswer& answer)
     const u64 usual = usual_page(question.model->read.spec);
     options.page = question.number("page-size", usual);
     if (usual != 1 && !question.has("page-size")) {
-        answer.notes.push_back({Origin::derived, "--page-size", fmt::format("{}, as this model's kernels read", usual)});
+        answer.notes.push_back(
+            {Origin::derived, "--page-size", fmt::format("{}, as this model's kernels read", usual)});
     }
     options.context = question.max_len;
     options.max_total_tokens = question.number("max-total-tokens", sglang::not_set);

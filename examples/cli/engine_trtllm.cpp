@@ -117,7 +117,8 @@ EngineAnswer ask_trtllm(const EngineQuestion& question) {
 }
 
 std::vector<Knob> knobs_of(const EngineQuestion& question) {
-    std::vector<Knob> knobs{{.flag = "tokens-per-block", .values = doublings(question.number("tokens-per-block", 32), 8, 128)}};
+    std::vector<Knob> knobs{
+        {.flag = "tokens-per-block", .values = doublings(question.number("tokens-per-block", 32), 8, 128)}};
     bool states = false;
     for (const LayerForm& form : question.model->read.spec.forms) {
         states = states || form.retention.keep == Keep::last;

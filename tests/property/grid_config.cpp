@@ -68,7 +68,8 @@ const std::set<std::string> weights_only{
     "num_experts", "num_local_experts", "n_routed_experts", "n_shared_experts", "num_shared_experts",
     "num_shared_expert", "num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts",
     "moe_topk", "moe_intermediate_size", "shared_expert_intermediate_size",
-    "moe_shared_expert_intermediate_size", "moe_latent_size", "routed_expert_hidden_size", "share_expert_dim", "vocab_size", "padded_vocab_size"};
+    "moe_shared_expert_intermediate_size", "moe_latent_size", "routed_expert_hidden_size", "share_expert_dim",
+    "vocab_size", "padded_vocab_size"};
 
 int triple_weights(Json& in) {
     int changed = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Laws of every engine's plan over every card, split and cache dtype: held bytes are at most what the engine
 // reserves for them, demand never falls with length, branches or batch, more memory, ranks or narrower elements are
-// never worse, pools stay within the budget, lengths beyond 64 bits do not fit instead of wrapping. Exceptions are named.
+// never worse, pools stay within the budget, lengths beyond 64 bits do not fit instead of wrapping. Exceptions are
+// named.
 #include "grid.hpp"
 #include "vllm_stored.hpp"
 
@@ -229,8 +230,8 @@ void check_memory(const Planned& less, const Planned& more, Tally& tally) {
     tally.laws += 2;
 }
 
-/// Cheaper tokens (fewer bytes an element, more ranks): three requests are never shorter. Where an engine gives states a
-/// share in whole slots (SGLang), what the last slot leaves over goes to tokens, so smaller slots may cost that much.
+/// Cheaper tokens (fewer bytes an element, more ranks): three requests are never shorter. Where an engine gives states
+/// a share in whole slots (SGLang), what the last slot leaves over goes to tokens, so smaller slots may cost that much.
 void check_cheaper(const Planned& dear, const Planned& cheap, Tally& tally) {
     const u64 before = longest(dear.plan, 3, 1'000'000_tok).value;
     const u64 after = longest(cheap.plan, 3, 1'000'000_tok).value;

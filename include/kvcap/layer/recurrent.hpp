@@ -86,7 +86,8 @@ struct Kda {
     ElementFormat state_format = f32;
 
     constexpr LayerForms forms() const noexcept {
-        return forms_of(form_of(Kind::kda, last_only, conv_of(saturating_product(u64{3} * heads, head_dim), kernel, conv_format),
+        return forms_of(form_of(Kind::kda, last_only,
+                                conv_of(saturating_product(u64{3} * heads, head_dim), kernel, conv_format),
                                 Stream{.role = Role::state, .split = Split::channels,
                                        .rows = saturated_u16(head_dim), .heads = heads, .width = head_dim,
                                        .format = state_format}));

@@ -58,8 +58,8 @@ constexpr bool first_that_fits(Setting setting, auto next, auto fits, Setting& f
 
 }  // namespace changes
 
-/// fits(setting) -> bool, monotone in tokens, sequences and memory. Answers in the order of ChangeKind; of each knob the
-/// first value that fits.
+/// fits(setting) -> bool, monotone in tokens, sequences and memory. Answers in the order of ChangeKind; of each
+/// knob the first value that fits.
 constexpr Changes smallest_changes(const Setting& asked, const ChangeLimits& limits, auto fits) noexcept {
     Changes all{};
     const auto keep = [&](ChangeKind kind, const Setting& setting) noexcept {

@@ -98,7 +98,8 @@ void run_file(const std::string& path, Report& report) {
             return format.run(file);
         }
     }
-    failed("a documented format", content.is_object() ? content.value("schema", Json{}).dump().substr(0, 200) : "no object");
+    failed("a documented format",
+           content.is_object() ? content.value("schema", Json{}).dump().substr(0, 200) : "no object");
 }
 
 }  // namespace

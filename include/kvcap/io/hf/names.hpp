@@ -58,7 +58,8 @@ inline std::optional<Problem> unknown_scheme(JsonValue scheme, const std::string
     const bool known_bits = bits.is_whole() && (bits.whole() == 4 || bits.whole() == 8 || bits.whole() == 16);
     const JsonValue type = scheme["type"];
     if (!scheme.is_object()) {
-        return Problem{Trouble::invalid, where, scheme.shown(), "a name, or {\"num_bits\": 8, \"type\": \"float\"}", {}};
+        return Problem{
+            Trouble::invalid, where, scheme.shown(), "a name, or {\"num_bits\": 8, \"type\": \"float\"}", {}};
     }
     if (!known_bits) {
         return Problem{Trouble::invalid, where + "/num_bits", bits.shown(), "4, 8 or 16", {}};
