@@ -58,6 +58,12 @@ void run(ReuseOptions& options, Session& session) {
         stop(Exit::usage, "--window-edge " + options.edge + ": wanted past or full");
     }
     const auto scenario = scenario_file(options.model.model);
+    const bool asked = !options.prompt.empty() || !options.held.empty() || !options.limit.empty() ||
+                       !options.unit.empty() || !options.page.empty() || !options.snapshot.empty();
+    if (scenario && asked) {
+        stop(Exit::usage,
+             "--prompt, --held, --limit and the sizes ask about a MODEL; a scenario says them itself");
+    }
     if (options.engine.face().name != "exact") {
         return run_engine(options, scenario, session);
     }
