@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tests/bench/include_cost.sh [CXX]: what a header adds to the compile time of a translation unit, in ms of CPU, the best
-# of seven runs over an empty file, all in one run. Doors and what they may cost over core.hpp: see docs/performance.md.
+# tests/bench/include_cost.sh [CXX]: what a header adds to the compile time of a translation unit, in ms of user CPU
+# time, the best of five runs over an empty file, all in one run. What doors may cost: docs/performance.md.
 set -eu
 cxx=${1:-g++}
 cd "$(dirname "$0")/../.."
@@ -24,12 +24,12 @@ def cpu_ms(text, folder):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([CXX, "-std=c++20", "-Iinclude", "-fsyntax-only", path], check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return 1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return 1000 * (after.ru_utime - before.ru_utime)
 
 
 with tempfile.TemporaryDirectory() as folder:
     best = {}
-    for _ in range(7):
+    for _ in range(5):
         for door in DOORS:
             text = f"#include <kvcap/{door}.hpp>\n" if door else ""
             best[door] = min(best.get(door, 1e9), cpu_ms(text, folder))
