@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tests/run.sh [--yes] [--full [PART...]]: the fast tier on a Debian 12 machine (packages, build, all tests). --full adds
-# PARTs, or all of them: clang14 clang19 asan headers fuzz-replay bench-build.
+# PARTs, or all of them: clang14 clang19 dialects headers asan fuzz-replay bench-build tidy coverage web.
 set -eu
 cd "$(dirname "$0")/.."
 packages="g++ cmake ninja-build git pkg-config nlohmann-json3-dev libfmt-dev catch2 libcli11-dev libssl-dev python3
     libhiredis-dev redis-server"
-all_parts="clang14 clang19 asan headers fuzz-replay bench-build"
+all_parts="clang14 clang19 dialects headers asan fuzz-replay bench-build tidy coverage web"
 yes=no
 full=no
 parts=
@@ -25,7 +25,11 @@ for part in $parts; do
     case $part in
         clang14|asan|fuzz-replay) packages="$packages clang-14 libclang-rt-14-dev" ;;
         clang19) packages="$packages clang-19" ;;
+        dialects) packages="$packages clang-14 libc++-14-dev libc++abi-14-dev g++-multilib" ;;
         bench-build) packages="$packages libbenchmark-dev" ;;
+        tidy) packages="$packages clang-14 clang-tidy-14" ;;
+        coverage) packages="$packages clang-14 llvm-14" ;;
+        web) packages="$packages emscripten chromium nodejs npm" ;;
     esac
 done
 . examples/packages.sh
@@ -48,7 +52,11 @@ for part in $parts; do
         clang19) preset dev-clang19 ;;
         asan) preset asan ;;
         headers) cmake --build --preset dev -j "$jobs" --target all_verify_interface_header_sets ;;
+        dialects) sh tests/tools/dialects.sh libcxx cxx23 m32 ;;
         fuzz-replay) sh tests/fuzz/replay.sh ;;
+        tidy) sh tests/tools/tidy.sh ;;
+        coverage) sh tests/tools/coverage.sh ;;
+        web) sh examples/web/test/run.sh --yes ;;
         bench-build) cmake --preset bench > /dev/null && cmake --build --preset bench -j "$jobs" ;;
     esac
 done
