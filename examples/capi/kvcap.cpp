@@ -91,7 +91,7 @@ report::SizeQuestion question_of(const kvcap_size_request& request) {
         cli::stop(cli::Exit::usage, fmt::format("{} ranks; at most {}", asked.ranks(), most_ranks));
     }
     asked.points.push_back({.tokens = request.tokens,
-                            .sequences = request.sequences,
+                            .sequences = larger(request.sequences, 1),
                             .lengths = {.prompt = {request.tokens}, .encoder = {request.encoder_tokens}}});
     return asked;
 }

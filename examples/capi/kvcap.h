@@ -83,7 +83,7 @@ typedef struct kvcap_size_request {
     uint32_t dp_attention;   /* not 0: each of the tp ranks holds whole requests */
     uint32_t reserved;       /* 0 */
     uint64_t tokens;         /* of one sequence */
-    uint64_t sequences;      /* at once */
+    uint64_t sequences;      /* at once; 0 counts as 1 */
     uint64_t encoder_tokens; /* of cross attention; 0: none */
 } kvcap_size_request;
 

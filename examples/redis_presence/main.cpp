@@ -3,8 +3,8 @@
 // skipped with them, and what would skipping further cost?
 //
 //   redis-server --port 6379 &
-//   kvcap-redis-presence qwen3-next --tokens 4096 --put 0:0-12 --put 1:0-16
-//   kvcap-redis-presence qwen3-next --tokens 4096
+//   kvcap-redis-presence qwen3-next-80b-a3b --tokens 4096 --put 0:0-12 --put 1:0-16
+//   kvcap-redis-presence qwen3-next-80b-a3b --tokens 4096
 //
 // --put GROUP:FIRST-END stores stand-ins (a few bytes each) under the keys of chunks FIRST to END - 1 of a group, so
 // that there is something to find; against a store that LMCache filled, leave it out and give the prompt's token ids.
@@ -34,14 +34,15 @@ constexpr Known known[] = {
     {"llama-3.1-8b", "meta-llama/Llama-3.1-8B", &models::llama_3_1_8b},
     {"deepseek-v3", "deepseek-ai/DeepSeek-V3", &models::deepseek_v3},
     {"gemma-3-27b", "google/gemma-3-27b-it", &models::gemma_3_27b},
-    {"qwen3-next", "Qwen/Qwen3-Next-80B-A3B-Instruct", &models::qwen3_next_80b_a3b},
-    {"kimi-linear", "moonshotai/Kimi-Linear-48B-A3B-Instruct", &models::kimi_linear_48b_a3b},
+    {"qwen3-next-80b-a3b", "Qwen/Qwen3-Next-80B-A3B-Instruct", &models::qwen3_next_80b_a3b},
+    {"kimi-linear-48b-a3b", "moonshotai/Kimi-Linear-48B-A3B-Instruct", &models::kimi_linear_48b_a3b},
 };
 
 constexpr const char* usage =
     "usage: kvcap-redis-presence MODEL [--host H] [--port P] [--tp N] [--chunk N] [--salt S]\n"
     "                            [--prompt FILE | --tokens N] [--put GROUP:FIRST-END]...\n"
-    "  MODEL: llama-3.1-8b, deepseek-v3, gemma-3-27b, qwen3-next, kimi-linear\n"
+    "  MODEL: llama-3.1-8b, deepseek-v3, gemma-3-27b, qwen3-next-80b-a3b,\n"
+    "         kimi-linear-48b-a3b\n"
     "  FILE: token ids, separated by blanks; --tokens N: a made-up prompt of that length\n";
 
 [[noreturn]] void refuse(const std::string& why) {

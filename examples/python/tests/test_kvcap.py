@@ -90,6 +90,7 @@ class Misuse(unittest.TestCase):
         self.refused(kvcap.UsageError, "NUL", lambda: kvcap.Model("mla(1,\0)"))
         self.refused(kvcap.UsageError, "3", lambda: model.size(1, tp=3))
         self.refused(kvcap.UsageError, "tokens: -1", lambda: model.size(-1))
+        self.refused(kvcap.UsageError, "sequences: 0", lambda: model.size(1, sequences=0))
         self.refused(kvcap.UsageError, "tokens: 1.5", lambda: model.size(1.5))
         self.refused(kvcap.Error, "64", lambda: model.size(2**64 - 1))
         self.refused(kvcap.UsageError, "--tokens", lambda: kvcap.size("mla(1,1)", tokenz="1"))

@@ -95,7 +95,8 @@ class Model:
         """
         for name, value in (("tp", tp), ("pp", pp), ("cp", cp), ("dp", dp)):
             _within(name, value, 1, 2**32 - 1)
-        for name, value in (("tokens", tokens), ("sequences", sequences), ("encoder_tokens", encoder_tokens)):
+        _within("sequences", sequences, 1, 2**64 - 1)
+        for name, value in (("tokens", tokens), ("encoder_tokens", encoder_tokens)):
             _within(name, value, 0, 2**64 - 1)
         asked = c.SizeRequest(ctypes.sizeof(c.SizeRequest), tp, pp, cp, dp, int(dp_attention), 0, tokens, sequences,
                               encoder_tokens)

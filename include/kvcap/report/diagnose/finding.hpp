@@ -112,18 +112,19 @@ inline Round roundest(double low, double high) {
     return {};
 }
 
-/// Bytes a token that a printed amount and a token count allow, and the roundest of them.
-inline void per_token(Diagnosis& on, std::string_view amount, double unit, double tokens, double parts = 1) {
-    const double low = on.low(amount) * parts * unit / tokens;
-    const double high = on.high(amount) * parts * unit / tokens;
+/// Bytes a token that a printed amount in GiB and a token count allow, and the roundest of them.
+inline void per_token(Diagnosis& on, std::string_view amount, double tokens, double parts = 1) {
+    const double low = on.low(amount) * parts * gib / tokens;
+    const double high = on.high(amount) * parts * gib / tokens;
     const Round round = roundest(low, high);
     if (!(tokens > 0) || !known(low, high)) {
         return;
     }
     on.add(
-          "bytes-per-token", {amount}, fmt::format("{} of cache for {} tokens", on.text(amount), with_commas(tokens)),
+          "bytes-per-token", {amount},
+          fmt::format("{} GiB of cache for {} tokens", on.text(amount), with_commas(tokens)),
           fmt::format(
-              "{} to {} bytes a token{}", with_commas(std::ceil(low)), with_commas(std::floor(high)),
+              "on average {} to {} bytes a token{}", with_commas(std::ceil(low)), with_commas(std::floor(high)),
               known(round.value) ? fmt::format("; the round number in between is {}", with_commas(round.value)) : ""))
         .with("bytes_per_token", round.value)
         .with("bytes_per_token_middle", (low + high) / 2)

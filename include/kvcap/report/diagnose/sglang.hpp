@@ -21,9 +21,9 @@ inline void tokens(Diagnosis& on) {
     }
     const bool equal = on["k_size_gb"] == on["v_size_gb"];
     if (pair && equal) {
-        per_token(on, "k_size_gb", gib, count, 2);
+        per_token(on, "k_size_gb", count, 2);
     } else if (!pair) {
-        per_token(on, "kv_size_gb", gib, count);
+        per_token(on, "kv_size_gb", count);
         const Round rate = roundest(on.low("kv_size_gb") * gib / count, on.high("kv_size_gb") * gib / count);
         const double layers = rate.value / (576 * value_bytes(on.text("kv_dtype")));
         if (known(layers) && layers >= 1 && layers == std::floor(layers)) {

@@ -34,7 +34,7 @@ inline void rate(Diagnosis& on) {
             .with("bytes_per_token", exact / tokens)
             .with("gib", exact / gib);
     } else if (known(tokens)) {
-        per_token(on, "kv_gib", gib, tokens);
+        per_token(on, "kv_gib", tokens);
     }
     const Round token =
         known(tokens) ? roundest(on.low("kv_gib") * gib / tokens, on.high("kv_gib") * gib / tokens) : Round{};

@@ -32,7 +32,9 @@ inline void reported(Diagnosis& on) {
     const bool agrees = known(at_once) && std::abs(ratio - at_once) <= 0.0051;
     Finding& found = on.add(
         "reported", {"capacity_tokens", "concurrency"},
-        fmt::format("{} tokens, {} requests of {}", with_commas(tokens), on.text("concurrency"), with_commas(length)),
+        known(at_once) ? fmt::format("{} tokens, {} requests of {}", with_commas(tokens), on.text("concurrency"),
+                                     with_commas(length))
+                       : fmt::format("{} tokens, requests of at most {}", with_commas(tokens), with_commas(length)),
         agrees || !known(at_once) ? "tokens are concurrency x length: they hold at this length only"
                                   : "tokens are blocks // groups x block: they are not what can be admitted "
                                     "(vllm#40691); concurrency x length is");
@@ -70,7 +72,7 @@ inline void one_request(Diagnosis& on) {
             .with("per_request_gib", pool / at_once);
     }
     if (known(pool, tokens)) {
-        per_token(on, "available_kv_gib", gib, tokens);
+        per_token(on, "available_kv_gib", tokens);
     }
 }
 

@@ -58,7 +58,7 @@ inline void auto_fit(Diagnosis& on) {
                fmt::format("max_model_len was cut from {} to {}", with_commas(from), with_commas(to)),
                "longer prompts are refused at run time")
             .with("factor", from / to);
-        per_token(on, "available_kv_gib_binding", gib, to);
+        per_token(on, "available_kv_gib_binding", to);
     }
     if (known(pool, binding) && pool != binding) {
         Finding& found = on.add("binding-stage", {"available_kv_gib", "available_kv_gib_binding"},
