@@ -85,6 +85,17 @@ LayerList reusing_of(const AdviseOptions& options, const Work& work) {
     return layers;
 }
 
+/// GPUs that the split takes, all replicas together.
+u64 gpus_of_split(const AdviseOptions& options) {
+    const ShardingOptions& split = options.sharding;
+    return saturating_product(saturating_product(u64{split.tp} * split.pp, split.cp), split.dp);
+}
+
+/// GPUs there are: those of --gpus, or as many as the split takes.
+u32 gpus_of(const AdviseOptions& options) {
+    return options.gpus != 0 ? options.gpus : static_cast<u32>(smaller(gpus_of_split(options), 0xffff'ffff));
+}
+
 struct Asked {
     Variant variant{};
     Wanted wanted{};
@@ -107,11 +118,11 @@ Asked asked_of(const AdviseOptions& options, const Work& work) {
                    .budget = share_of(options.budget, "--budget"),
                    .rank = share_of(options.rank, "--rank")};
     asked.tries.fallback = share_of(options.fallback, "--fallback");
-    const u32 others = split.pp * split.cp;
-    if (const u64 needed = u64{others} * split.tp; options.gpus != 0 && needed > options.gpus) {
+    const u64 needed = gpus_of_split(options);
+    if (options.gpus != 0 && needed > options.gpus) {
         stop(Exit::usage, fmt::format("--gpus: the split needs {} and there are {}", needed, options.gpus));
     }
-    asked.tries.most_tp = options.gpus / (others == 0 ? 1 : others);
+    asked.tries.most_tp = static_cast<u32>(options.gpus / larger(needed / larger(split.tp, 1), 1));
     if (asked.tries.prefix > asked.wanted.each.prompt.value) {
         stop(Exit::usage, fmt::format("--shared-prefix: {} tokens are more than the prompt's {}",
                                       asked.tries.prefix, asked.wanted.each.prompt.value));
@@ -138,7 +149,7 @@ auto site_of(const AdviseOptions& options, const Work& work, const Machine& mach
     const auto stored = [&work](const Variant& on, u32 stage) {
         return work.stored(on.sharding, on.attention_dp, stage);
     };
-    return Site{machine.device, room, options.gpus, u64{work.mixture.hidden}, work.facts, reads, stored};
+    return Site{machine.device, room, gpus_of(options), u64{work.mixture.hidden}, work.facts, reads, stored};
 }
 
 std::string table_of(const Asked& asked, const Costs& baseline, const std::vector<Advice>& all) {
@@ -165,7 +176,7 @@ std::string screen_of(const AdviseOptions& options, const Work& work, const Mach
     out += paragraph(fmt::format(
                "{} of {} tokens on {} x {}, goal {}; held bytes and bounds at peak, not predictions",
                report::counted(asked.wanted.sequences, "sequence", "sequences"), report::grouped(tokens),
-               std::max(options.gpus, options.sharding.tp * options.sharding.pp), machine.gpu.title,
+               gpus_of(options), machine.gpu.title,
                report::name_of(asked.aim))) +
            '\n';
     out += table_of(asked, baseline, all);
@@ -203,7 +214,7 @@ std::string json_of(const AdviseOptions& options, const Work& work, const Machin
     json.object().field("schema", "kvcap.advise/1");
     write_model(json, work.model, options.model.kv_cache_dtype);
     json.field("gpu", machine.gpu.name);
-    json.field("gpus", std::max(options.gpus, options.sharding.tp * options.sharding.pp));
+    json.field("gpus", gpus_of(options));
     json.field("tp", asked.variant.sharding.tp).field("goal", report::name_of(asked.aim));
     json.field("tokens", (asked.wanted.each.prompt + asked.wanted.each.decoded).value);
     json.field("sequences", asked.wanted.sequences);

@@ -60,7 +60,14 @@ Side side_of(const std::string& text, const CompareOptions& options) {
     }
     ModelOptions wanted{.model = parts[0]};
     Side side{.model = {}, .split = options.sharding.sharding()};
+    std::string split_by;
+    std::string stored_as;
     for (std::size_t i = 1; i < parts.size(); ++i) {
+        std::string& before = parts[i].rfind("tp=", 0) == 0 ? split_by : stored_as;
+        if (!before.empty() && before != parts[i]) {
+            stop(Exit::usage, fmt::format("{}: @{} and @{} contradict each other", text, before, parts[i]));
+        }
+        before = parts[i];
         if (parts[i].rfind("tp=", 0) == 0) {
             side.split.tp = static_cast<u32>(smaller(count_of(parts[i].substr(3), text), 65536));
         } else {
@@ -100,26 +107,44 @@ std::string ratio_words(const Side& side, const Side& first) {
                           static_cast<double>(first.per_rank.value));
 }
 
-/// Textbook, truth, and the mistake; a spec line has no textbook.
-report::Table textbook_table(const std::vector<Side>& sides, report::Unit unit, bool markdown) {
+std::string title_of(const Side& side) {
+    return fmt::format("{} {}{}", side.name, side.model.dtype,
+                       side.split.tp == 1 ? "" : fmt::format(" TP {}", side.split.tp));
+}
+
+std::string why_of(const Side& side) {
+    return side.textbook ? side.mistake : "no config.json to read the formula's numbers from";
+}
+
+/// Textbook, truth, and the mistake; a spec line has no textbook. numbered: names and mistakes stand below.
+report::Table textbook_table(const std::vector<Side>& sides, report::Unit unit, bool markdown,
+                             bool numbered = false) {
     using A = report::Align;
-    report::Table table{{A::left, A::right, A::right, A::right, A::left}};
-    table.row({markdown ? "model" : "", "textbook", "held", "off by", "why"});
+    report::Table table{{A::left, A::right, A::right, A::right, A::right, A::left}};
+    table.row({markdown ? "model" : "", "textbook", "held", "off by", "a rank", numbered ? "" : "why"});
     for (const Side& side : sides) {
         const double times =
             !side.textbook || side.whole.total().value == 0
                 ? 0
                 : static_cast<double>(side.textbook->value) / static_cast<double>(side.whole.total().value);
-        table.row({side.name, side.textbook ? report::amount(*side.textbook, unit) : "-",
+        table.row({numbered ? std::to_string(&side - sides.data() + 1) : title_of(side),
+                   side.textbook ? report::amount(*side.textbook, unit) : "-",
                    report::amount(side.whole.total(), unit), times == 0 ? "-" : report::factor(times),
-                   side.textbook ? side.mistake : "no config.json to read the formula's numbers from"});
+                   report::amount(side.per_rank, unit), numbered ? "" : why_of(side)});
     }
     return table;
 }
 
-std::string title_of(const Side& side) {
-    return fmt::format("{} {}{}", side.name, side.model.dtype,
-                       side.split.tp == 1 ? "" : fmt::format(" TP {}", side.split.tp));
+std::string textbook_text(const std::vector<Side>& sides, report::Unit unit) {
+    const std::string titled = textbook_table(sides, unit, false).text();
+    if (widest_line(titled) <= 80) {
+        return titled;
+    }
+    std::string out = textbook_table(sides, unit, false, true).text();
+    for (const Side& side : sides) {
+        out += paragraph(fmt::format("{}  {}: {}", &side - sides.data() + 1, title_of(side), why_of(side))) + '\n';
+    }
+    return out;
 }
 
 /// numbered: with numbers for titles, which the lines below explain.
@@ -192,10 +217,12 @@ void run(const CompareOptions& options, Session& session) {
                     report::counted(options.lengths.sequences(), "sequence", "sequences"),
                     report::grouped(sides.front().tokens));
     const report::Unit unit = options.output.unit_for(largest_shown);
-    if (options.textbook || options.markdown) {
-        const report::Table table = options.textbook ? textbook_table(sides, unit, options.markdown)
-                                                     : sides_table(sides, unit, options.markdown);
-        return session.print(options.markdown ? table.markdown() : head + table.text());
+    if (options.markdown) {
+        return session.print((options.textbook ? textbook_table(sides, unit, true) : sides_table(sides, unit, true))
+                                 .markdown());
+    }
+    if (options.textbook) {
+        return session.print(head + textbook_text(sides, unit));
     }
     const std::string titled = sides_table(sides, unit, false).text();
     const bool numbered = widest_line(titled) > 80;

@@ -161,7 +161,11 @@ std::vector<u64> LengthOptions::points(const ReadModel& model) const {
 }
 
 u64 LengthOptions::sequences() const {
-    return count_of(batch, "--batch");
+    const u64 sequences = count_of(batch, "--batch");
+    if (sequences == 0) {
+        stop(Exit::usage, "--batch: 0 sequences hold nothing; at least 1 is wanted");
+    }
+    return sequences;
 }
 
 Lengths LengthOptions::lengths(u64 all, const ReadModel& model) const {

@@ -36,6 +36,12 @@ void check_vllm(const std::string& version) {
     }
 }
 
+/// Refusals of a pool that holds too little, whichever engine words them.
+bool too_small(Errc code) {
+    return code == Errc::does_not_fit || code == Errc::no_memory || code == Errc::pool_of_no_tokens ||
+           code == Errc::no_state_slots || code == Errc::window_pool_too_small;
+}
+
 /// A layer that keeps everything: for the rules of an engine without a model.
 Model stand_in() {
     ModelOptions options;
@@ -84,9 +90,9 @@ UnderEngine::UnderEngine(const ReuseOptions& options, const Model* model, u64 lo
     answer_ = face_->ask(question_);
     if (!answer_.runs()) {
         const Errc code = answer_.error.code;
-        stop(code == Errc::does_not_fit || code == Errc::no_memory ? Exit::does_not_fit
-             : code == Errc::unsupported                           ? Exit::unknown_architecture
-                                                                   : Exit::usage,
+        stop(too_small(code)             ? Exit::does_not_fit
+             : code == Errc::unsupported ? Exit::unknown_architecture
+                                         : Exit::usage,
              fmt::format("{} does not start: {}", title(), answer_.refusal));
     }
     if (model != nullptr) {
@@ -227,8 +233,10 @@ std::string presence_json(const UnderEngine& engine, const Answered& answered, c
         .field("rules", std::string_view{engine.rules()})
         .field("prompt_tokens", answered.scenario.ask.prompt)
         .field("limit_tokens", answered.scenario.ask.limit)
-        .field("unit_tokens", answered.scenario.ask.grid.unit)
-        .field("alignment_tokens", hit.alignment)
+        .field("unit_tokens", answered.scenario.ask.grid.unit);
+    const u64 tail = answered.scenario.ask.grid.tail;
+    tail == off_scale ? json.null("tail_tokens") : json.field("tail_tokens", tail);
+    json.field("alignment_tokens", hit.alignment)
         .field("hit_tokens", hit.hit)
         .field("ideal_tokens", hit.ideal);
     write_lifted(json, hit.lifted);
@@ -296,14 +304,18 @@ void answer_presence(const ReuseOptions& options, const ReuseScenario& asked, co
         stop_at(hit.error(), engine, Answered{asked});
     }
     scenario.ask.grid.unit = greatest_common_divisor(asked.ask.grid.unit, hit->alignment);
+    scenario.ask.grid.tail = hit->tail;
     const Answered answered{scenario};
     if (options.output.json) {
         return session.print(presence_json(engine, answered, *hit));
     }
     const Ask& ask = scenario.ask;
-    std::string out = title + fmt::format("  prompt {} tokens, at most {} may be skipped, in steps of {}\n",
-                                          report::grouped(ask.prompt), report::grouped(ask.limit),
-                                          report::grouped(ask.grid.unit));
+    const bool inside = ask.grid.tail <= ask.limit && ask.grid.tail % ask.grid.unit != 0;
+    std::string out = title + paragraph(fmt::format(
+                                  "  prompt {} tokens, at most {} may be skipped, in steps of {}{}",
+                                  report::grouped(ask.prompt), report::grouped(ask.limit),
+                                  report::grouped(ask.grid.unit),
+                                  inside ? " or exactly " + report::grouped(ask.grid.tail) : "")) + '\n';
     out += groups_table(answered, options.explain);
     out += paragraph(session.bold(presence_words(engine, *hit, ask.prompt))) + '\n';
     out += lifted_lines(hit->lifted, false);
@@ -327,7 +339,10 @@ void run_llamacpp(const ReuseOptions& options, bool scenario, Session& session) 
         stop(Exit::usage, fmt::format("--{}: kvcap llamacpp MODEL --prompts FILE takes the server's options",
                                       flags.begin()->first));
     }
-    if (scenario || !options.prompt.empty() || !options.held.empty() || options.output.json) {
+    if (options.output.json) {
+        stop(Exit::usage, "--json: what llama-server skips is in words only; leave --json out");
+    }
+    if (scenario || !options.prompt.empty() || !options.held.empty()) {
         stop(Exit::usage,
              "--engine llamacpp: slots hold whole prompts, not pages; wanted a MODEL, and --prompts "
              "FILE or nothing");

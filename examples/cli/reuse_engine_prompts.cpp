@@ -270,6 +270,7 @@ void answer_prompts(const ReuseOptions& options, UnderEngine& engine, const Prom
     std::vector<Replayed> all;
     for (const ReplayRequest& one : prompts) {
         all.push_back(replay.run(one));
+        session.exit = all.back().rejected ? Exit::does_not_fit : session.exit;
     }
     if (options.output.json) {
         return session.print(json_of(engine, all));

@@ -142,7 +142,8 @@ constexpr Result<double> step_seconds(const Variant& on, const auto& site, const
     return sum;
 }
 
-/// Seconds until one prompt is computed at peak, less what its stored prefix saves.
+/// Seconds until one prompt is computed at peak, less what its stored prefix saves: never all of it, since the last
+/// token is always computed, and computing any reads the weights and the prefix once.
 constexpr Result<double> first_seconds(const Variant& on, const auto& site, const Lengths& lengths) noexcept {
     u64 active = 0;
     for (u32 stage = 0; stage < on.sharding.pp; ++stage) {
@@ -153,14 +154,20 @@ constexpr Result<double> first_seconds(const Variant& on, const auto& site, cons
         const u64 spread = on.attention_dp ? on.sharding.tp : 1;  // one prompt's experts are on all ranks
         active += reads->total().active_params - reads->experts.active + reads->experts.active / spread;
     }
-    const u64 stored = smaller(on.skipped, lengths.prompt.value);
+    const u64 stored = smaller(on.skipped, lengths.prompt.value - smaller(lengths.prompt.value, 1));
+    Variant plain = on;  // a prompt is computed in every layer
+    plain.read = on.prompt;
+    plain.reusing = {};
+    const Result<double> once =
+        step_seconds(plain, site, {.prompt = {stored}, .encoder = lengths.encoder}, 1);
     const Result<u64> all =
         prefill_flops(on.prompt, lengths.prompt.value, active, on.attention(), site.facts);
     const Result<u64> known = prefill_flops(on.prompt, stored, active, on.attention(), site.facts);
-    if (!all || !known) {
-        return all ? known.error() : all.error();
+    if (!all || !known || !once) {
+        return all ? known ? once.error() : known.error() : all.error();
     }
-    return site.device.at_least({}, *all - smaller(*known, *all));
+    const double computed = site.device.at_least({}, *all - smaller(*known, *all));
+    return computed < *once ? *once : computed;
 }
 
 /// Prices of a variant. Errors: a split that does not divide, Errc::overflow.

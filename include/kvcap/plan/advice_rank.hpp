@@ -159,7 +159,7 @@ inline std::vector<Choice> choices_for(const Variant& on, const Lengths& each, c
     offer(stores_wide(model, false), Technique::quantised_8);
     offer(stores_wide(model, true), Technique::quantised_4);
     offer(!tries.reusing.empty(), Technique::depth_reuse, tries.reusing.size());
-    offer(heads != 0 && tries.rank != 0 && tries.rank < 1000, Technique::low_rank, tries.rank);
+    offer(heads != 0 && width * tries.rank >= 1000 && tries.rank < 1000, Technique::low_rank, tries.rank);
     offer(heads != 0 && width % 2 == 0, Technique::latent, 4 * width);
     offer(heads > 1, Technique::fewer_heads, heads > 8 ? 8 : heads / 2);
     offer(grows(model) && tries.window != 0 && tokens > tries.window + 4, Technique::window, tries.window);

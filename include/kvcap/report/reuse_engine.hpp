@@ -51,11 +51,13 @@ struct Lifted {
 };
 
 /// hit <= ideal, unless `beyond`: the engine takes more than the pages allow. lifted: sums to ideal - hit.
+/// tail: a boundary of the ideal's beside the multiples; off_scale: there is none.
 struct Compared {
     u64 hit = 0;
     u64 ideal = 0;
     u64 alignment = 1;  ///< the engine's boundaries are its multiples
     std::vector<Lifted> lifted{};
+    u64 tail = off_scale;
 
     bool beyond() const { return hit > ideal; }
 

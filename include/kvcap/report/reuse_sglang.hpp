@@ -36,7 +36,7 @@ inline Result<Compared> compare_sglang(const std::vector<EngineGroup>& held, con
     }
     const Grid pages{.unit = page};
     const u64 hit = allowed(own, ask.limit, pages);
-    Compared compared{.hit = hit, .ideal = hit, .alignment = page};
+    Compared compared{.hit = hit, .ideal = hit, .alignment = page, .tail = ask.grid.tail};
     for (std::size_t g = 0; g < own.size(); ++g) {
         own[g] = ideal[g].rule.needs == Needs::chunk ? ideal[g] : own[g];
     }

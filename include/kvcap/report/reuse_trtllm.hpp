@@ -53,6 +53,7 @@ inline Result<Compared> compare_trtllm(const std::vector<EngineGroup>& held, con
     const Grid blocks{.unit = how.tokens_per_block, .tail = short_end ? end : off_scale};
     const u64 hit = allowed(own, ask.limit, blocks);
     Compared compared{.hit = hit, .ideal = hit, .alignment = how.tokens_per_block};
+    compared.tail = short_end ? end : ask.grid.tail;
     if (how.second) {
         for (std::size_t g = 0; g < own.size(); ++g) {
             own[g] = ideal[g].rule.needs == Needs::chunk ? ideal[g] : own[g];
@@ -64,7 +65,7 @@ inline Result<Compared> compare_trtllm(const std::vector<EngineGroup>& held, con
     }
     lift_grid(compared, ideal, ask,
               {.unit = greatest_common_divisor(ask.grid.unit, how.tokens_per_block),
-               .tail = short_end ? end : ask.grid.tail},
+               .tail = compared.tail},
               false);
     return compared;
 }

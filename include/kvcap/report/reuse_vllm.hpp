@@ -131,6 +131,7 @@ inline Result<Compared> compare_vllm(const std::vector<EngineGroup>& held, const
     }
     lift_grid(compared, ideal, ask, grid, common);
     compared.ideal = allowed(ideal, ask.limit, grid);
+    compared.tail = grid.tail;
     return compared;
 }
 
