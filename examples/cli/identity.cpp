@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <kvcap/io/dtypes.hpp>
 #include <kvcap/io/identity_folder.hpp>
 #include <kvcap/io/identity_json.hpp>
 #include <memory>
@@ -50,6 +51,12 @@ std::string facts_in(const std::string& text) {
     return text;
 }
 
+bool states_nothing(const OwnedIdentity& id) {
+    bool nothing = !id.has_chunk;
+    each_format_field([&](Field, auto member) { nothing = nothing && (id.format.*member).said == Said::nothing; });
+    return nothing;
+}
+
 OwnedIdentity read_file(const std::string& path) {
     std::ifstream in{path, std::ios::binary};
     if (!in) {
@@ -62,6 +69,9 @@ OwnedIdentity read_file(const std::string& path) {
         problem.where = path + (problem.where.empty() ? "" : ": " + problem.where);
         stop(problem);
     }
+    if (states_nothing(*read)) {
+        stop(Exit::bad_input, path + ": no fact is in it; wanted an identity, such as kvcap identity MODEL --json prints");
+    }
     return std::move(*read);
 }
 
@@ -72,6 +82,53 @@ bool is_json_file(const std::string& text) {
                return facts_in(std::string{std::istreambuf_iterator<char>{in}, {}});
            }())
                .value.has_value();
+}
+
+/// The element types that formats of caches and engines have names for.
+void check_dtype(const std::string& value) {
+    std::vector<std::string_view> names{"float", "uint8", "float8_e5m2"};  // as PyTorch writes them
+    for (const io::KvScheme& scheme : io::kv_schemes) {
+        if (value == scheme.name) {
+            return;
+        }
+        names.push_back(scheme.name);
+    }
+    if (std::find(names.begin(), names.end(), value) == names.end()) {
+        const std::string near = nearest(value, names);
+        stop(Exit::usage, fmt::format("--set kv_dtype: '{}' is no element type of a cache{}", value,
+                                      near.empty() ? "; wanted bf16, fp8_e4m3, nvfp4 ..." : " (nearest: " + near + ")"));
+    }
+}
+
+/// A fact has one value: two of --set, or --set beside a flag that says another, contradict each other.
+void check_once(const std::vector<std::string>& facts, const IdentityOptions& options) {
+    const std::tuple<std::string, std::string, u64> flags[] = {{"tp", "--tp", options.sharding.tp},
+                                                               {"pp", "--pp", options.sharding.pp},
+                                                               {"dcp", "--cp", options.sharding.cp}};
+    const auto parts = [](const std::string& fact) {
+        const std::size_t equals = std::min(fact.find('='), fact.size());
+        return std::pair{fact.substr(0, equals), fact.substr(std::min(equals + 1, fact.size()))};
+    };
+    for (std::size_t i = 0; i < facts.size(); ++i) {
+        const auto [name, value] = parts(facts[i]);
+        for (std::size_t j = 0; j < i; ++j) {
+            if (const auto [other, first] = parts(facts[j]); name == other && value != first) {
+                stop(Exit::usage,
+                     fmt::format("--set {}: '{}' and '{}' contradict each other", name, first, value));
+            }
+        }
+        for (const auto& [field, flag, said] : flags) {
+            if (name == field && said != 1 && value != std::to_string(said)) {
+                stop(Exit::usage,
+                     fmt::format("{} {} and --set {}={} contradict each other", flag, said, name, value));
+            }
+        }
+        const std::string& dtype = options.model.kv_cache_dtype;
+        if (name == "kv_dtype" && dtype != "auto" && value != dtype) {
+            stop(Exit::usage,
+                 fmt::format("--kv-cache-dtype {} and --set kv_dtype={} contradict each other", dtype, value));
+        }
+    }
 }
 
 /// FIELD=VALUE states a value, FIELD= states that there is none.
@@ -108,12 +165,20 @@ void apply(const std::vector<std::string>& facts, OwnedIdentity& id) {
             const Field field = static_cast<Field>(i);
             if (name_of(field) == name) {
                 known = true;
+                if (field == Field::kv_dtype && !value.empty()) {
+                    check_dtype(value);
+                }
                 if (value.empty()) {
                     io::set_none(id.format, field);
                 } else if (const std::optional<Problem> problem = io::set_fact(id, field, value)) {
                     stop(Exit::usage, "--set " + problem->text());
                 }
             }
+        }
+        if (!known && (name == "tokens" || name == "media")) {
+            stop(Exit::usage, name == "tokens"
+                                  ? "--set tokens: a list; --ids 1,2,3 states the chunk's tokens"
+                                  : "--set media: a list; only an identity as JSON states it (content/media)");
         }
         if (!known) {
             const std::string near = io::nearest_field(name);
@@ -150,6 +215,7 @@ OwnedIdentity from_model(const IdentityOptions& options, const std::string& name
 
 OwnedIdentity identity_of(const IdentityOptions& options, const std::string& what) {
     OwnedIdentity id = is_json_file(what) ? read_file(what) : from_model(options, what);
+    check_once(options.facts, options);
     apply(options.facts, id);
     if (!options.tokens.empty()) {
         std::vector<u32> tokens;
@@ -279,37 +345,41 @@ void run_missing(const IdentityOptions& options, Session& session) {
     session.print(out);
 }
 
-void run_diff(const IdentityOptions& options, Session& session) {
-    const OwnedIdentity a = read_file(options.what[1]);
-    const OwnedIdentity b = read_file(options.what[2]);
-    const bool chunks = a.has_chunk || b.has_chunk;
-    const ChunkIdentity& of_a = chunks ? a.chunk : b.chunk;
-    const ChunkIdentity& of_b = b.chunk;
-    Fields differing = diff(a.format, b.format);
-    for (const Field field : diff(of_a, of_b)) {
-        differing.items[differing.count++] = field;
-    }
-    session.exit = differing.empty() ? Exit::ok : Exit::does_not_fit;
-    if (options.output.json) {
-        report::Json json;
-        json.object()
-            .field("schema", "kvcap.identity.diff/1")
-            .field("exchangeable", differing.empty())
-            .array("differences");
-        for (const Field field : differing) {
-            add_risk(json, field);
+/// What one of two identities does not state; while there is such a fact, nobody knows whether they are one.
+Fields missing_of(const OwnedIdentity& a, const OwnedIdentity& b, bool chunks) {
+    Fields missing{};
+    for (u32 i = 0; i < static_cast<u32>(Field::parent); ++i) {
+        const Field field = static_cast<Field>(i);
+        if (!is_stated(a, field) || !is_stated(b, field)) {
+            missing.items[missing.count++] = field;
         }
-        json.end().array("collide_under", report::Layout::flat);
-        for (u32 s = 0; s < system_count; ++s) {
-            if (collide(static_cast<System>(s), a.format, of_a, b.format, of_b)) {
-                json.item(name_of(static_cast<System>(s)));
-            }
+    }
+    const auto chunk = [&](Field field, const auto& stated) {
+        if (chunks && !(stated(a.chunk) && stated(b.chunk))) {
+            missing.items[missing.count++] = field;
         }
-        return session.print(json.end().end().text());
+    };
+    const auto text = [&](Field field, StatedText ChunkIdentity::*member) {
+        chunk(field, [member](const ChunkIdentity& of) { return (of.*member).said != Said::nothing; });
+    };
+    text(Field::parent, &ChunkIdentity::parent);
+    chunk(Field::tokens, [](const ChunkIdentity& of) { return !of.tokens.empty(); });
+    text(Field::adapter, &ChunkIdentity::adapter), text(Field::adapter_version, &ChunkIdentity::adapter_version);
+    text(Field::salt, &ChunkIdentity::salt), text(Field::user_key, &ChunkIdentity::user_key);
+    text(Field::embeddings, &ChunkIdentity::embeddings);
+    return missing;
+}
+
+std::string names_of(const Fields& fields) {
+    std::string names;
+    for (const Field field : fields) {
+        names += (names.empty() ? "" : ", ") + std::string{name_of(field)};
     }
-    if (differing.empty()) {
-        return session.print("The same identity: one may be used for the other.\n");
-    }
+    return names;
+}
+
+std::string words_of_diff(const OwnedIdentity& a, const OwnedIdentity& b, const Fields& differing,
+                          const std::string& blind) {
     std::string out = fmt::format("Not exchangeable: {}.\n",
                                   report::counted(differing.size(), "fact differs", "facts differ"));
     for (const Field field : differing) {
@@ -318,14 +388,63 @@ void run_diff(const IdentityOptions& options, Session& session) {
             out += paragraph(fmt::format("    {} | {}", value_words(a, field), value_words(b, field))) + '\n';
         }
     }
-    std::string blind;
-    for (u32 s = 0; s < system_count; ++s) {
-        blind += collide(static_cast<System>(s), a.format, of_a, b.format, of_b)
-                     ? (blind.empty() ? "" : ", ") + std::string{name_of(static_cast<System>(s))}
-                     : "";
+    return out + (blind.empty() ? "" : paragraph("The same key under: " + blind) + '\n');
+}
+
+void run_diff(const IdentityOptions& options, Session& session) {
+    const OwnedIdentity a = read_file(options.what[1]);
+    const OwnedIdentity b = read_file(options.what[2]);
+    const bool chunks = a.has_chunk || b.has_chunk;
+    Fields differing = diff(a.format, b.format);
+    for (const Field field : diff(a.chunk, b.chunk)) {
+        differing.items[differing.count++] = field;
     }
-    out += blind.empty() ? "" : paragraph("The same key under: " + blind) + '\n';
-    session.print(out);
+    const Fields missing = missing_of(a, b, chunks);
+    const Refusal wrong_a = refusal_of(a.format) ? refusal_of(a.format) : chunks ? refusal_of(a.chunk) : Refusal{};
+    const Refusal wrong_b = refusal_of(b.format) ? refusal_of(b.format) : chunks ? refusal_of(b.chunk) : Refusal{};
+    const bool complete = missing.empty() && !wrong_a && !wrong_b;
+    session.exit = !differing.empty() ? Exit::does_not_fit : complete ? Exit::ok : Exit::usage;
+    std::vector<std::string_view> blind;
+    for (u32 s = 0; s < system_count; ++s) {
+        if (collide(static_cast<System>(s), a.format, a.chunk, b.format, b.chunk)) {
+            blind.push_back(name_of(static_cast<System>(s)));
+        }
+    }
+    if (options.output.json) {
+        report::Json json;
+        json.object()
+            .field("schema", "kvcap.identity.diff/1")
+            .field("exchangeable", complete && differing.empty())
+            .field("complete", complete)
+            .array("missing", report::Layout::flat);
+        for (const Field field : missing) {
+            json.item(name_of(field));
+        }
+        json.end().array("differences");
+        for (const Field field : differing) {
+            add_risk(json, field);
+        }
+        json.end().array("collide_under", report::Layout::flat);
+        for (const std::string_view name : blind) {
+            json.item(name);
+        }
+        return session.print(json.end().end().text());
+    }
+    const std::string unsaid =
+        missing.empty() ? ""
+                        : paragraph(fmt::format("Missing from one or both ({}): {}", missing.size(), names_of(missing))) + '\n';
+    if (!differing.empty()) {
+        return session.print(words_of_diff(a, b, differing, fmt::format("{}", fmt::join(blind, ", "))) + unsaid);
+    }
+    if (complete) {
+        return session.print("The same identity: one may be used for the other.\n");
+    }
+    if (missing.empty()) {
+        return session.print(paragraph("Not known to be exchangeable: nothing differs, but an identity is refused: " +
+                                       words_of(wrong_a ? wrong_a : wrong_b)) +
+                             '\n');
+    }
+    session.print("Not known to be exchangeable: nothing that both state differs, but facts are missing.\n" + unsaid);
 }
 
 /// What a key is made from must be stated; "none" counts.
@@ -553,7 +672,13 @@ void run(const IdentityOptions& options, Session& session) {
         stop(Exit::usage, "--run-config belongs to --as llm-d");
     }
     if (!options.as.empty()) {
-        return session.print(key_as(options, id) + '\n');
+        const std::string key = key_as(options, id);
+        if (!options.output.json) {
+            return session.print(key + '\n');
+        }
+        report::Json json;
+        json.object().field("schema", "kvcap.identity.key/1").field("system", options.as);
+        return session.print(json.field("key", std::string_view{key}).end().text());
     }
     print_identity(options, id, session);
 }

@@ -87,6 +87,10 @@ private:
             return Problem{Trouble::invalid, {}, std::string{"a line of a "} + name_of(line_.format) + " trace",
                            std::string{"a "} + name_of(format_) + " trace, as before", {}};
         }
+        if (format_ != TraceFormat::lmcache && !options_.model.empty()) {
+            return Problem{Trouble::invalid, {}, std::string{"a "} + name_of(format_) + " trace",
+                           "an LMCache trace, whose lines name their model", "leave the trace's model out"};
+        }
         if (format_ == TraceFormat::lmcache && !options_.model.empty() && line_.model != options_.model) {
             return std::nullopt;
         }
