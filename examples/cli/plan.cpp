@@ -9,6 +9,7 @@
 #include <kvcap/report.hpp>
 #include <kvcap/report/launch.hpp>
 #include <memory>
+#include <numeric>
 
 namespace kvcap::cli {
 
@@ -23,7 +24,13 @@ struct PlanOptions {
     std::string launch;
     u32 top = 8;
     Output output;
+    std::map<std::string, const CLI::Option*> fixed;  ///< flags that leave the search one value
+
+    bool fixes(const char* flag) const { return fixed.at(flag)->count() != 0; }
 };
+
+constexpr const char* fixable[] = {"--kv-cache-dtype", "--tp",      "--pp", "--cp", "--dp",
+                                   "--dp-attention",   "--pp-split"};
 
 Goal goal_of(const std::string& name) {
     if (name == "sequences" || name == "context") {
@@ -42,6 +49,7 @@ struct Search {
     Setting asked{};
     bool routed = false;   ///< the model has routed experts
     bool weighed = false;  ///< its weights are known by part
+    std::string rules{};
 };
 
 Setting setting_of(const Search& search, const Candidate& candidate) {
@@ -57,6 +65,11 @@ Deployment with(const Search& search, const Candidate& candidate) {
     on.dp = candidate.dp;
     if (search.blocks[candidate.block] != 0) {
         on.flags[std::string{block_flag(on.face->name)}] = std::to_string(search.blocks[candidate.block]);
+    }
+    const auto at_once = on.flags.find("max-running-requests");
+    if (at_once != on.flags.end() && candidate.attention_dp) {  // SGLang's line counts those of all ranks
+        at_once->second = std::to_string(
+            ceil_div(count_of(at_once->second, "--max-running-requests"), candidate.sharding.tp));
     }
     return on;
 }
@@ -87,7 +100,8 @@ Result<Outcome> outcome_of(const Search& search, const Candidate& candidate) {
         return refused;
     }
     const u32 heads = search.on.formats[candidate.format].model.spec.query_heads;
-    if (candidate.attention_dp && heads % candidate.sharding.tp != 0) {  // everything but attention is divided
+    if (candidate.attention_dp &&
+        heads % candidate.sharding.tp != 0) {  // everything but attention is divided
         return Error{.code = Errc::query_heads_not_divisible, .got = heads, .want = candidate.sharding.tp};
     }
     const Deployment on = with(search, candidate);
@@ -181,11 +195,23 @@ u32 servers_of(const Search& search, const Candidate& c) {
     return one_line && !c.attention_dp ? 1 : c.dp;
 }
 
-/// Requests at once that a line may ask of a rank: as many as were found, up to what engines run by default;
-/// or as were asked for. llama.cpp reserves cells for each, so there it is what was asked for.
+/// Requests at once that a line may ask of a rank: as the engine's own flag says; else as many as were found,
+/// up to what engines run by default, or as were asked for. llama.cpp reserves cells for each, so there it is
+/// what was asked for.
 std::vector<u64> sequences_of(const Search& search, const Ranked& each) {
     constexpr u64 usual = 256;
     const Deployment on = with(search, each.candidate);
+    for (const char* flag : {"max-running-requests", "max-batch-size"}) {
+        const auto own = on.flags.find(flag);
+        if (own == on.flags.end()) {
+            continue;
+        }
+        const u64 line = count_of(search.on.flags.find(flag)->second, flag);
+        const u64 of_rank = count_of(own->second, flag);
+        const bool dealt = flag[4] != 'r' || !each.candidate.attention_dp;
+        const bool sayable = dealt || of_rank * each.candidate.sharding.tp == line;
+        return sayable ? std::vector<u64>{of_rank} : std::vector<u64>{};
+    }
     const u64 asked = on.sequences_of_one(setting_of(search, each.candidate));
     const u64 holders =
         u64{each.candidate.dp} * (each.candidate.attention_dp ? each.candidate.sharding.tp : 1);
@@ -205,8 +231,18 @@ void carry_page(Launch& launch, const PoolPlan& plan) {
     }
 }
 
-/// The best candidate's line, once its engine says that what the line says fits.
-std::string emitted(const Search& search, const SearchResult& found, const PlanOptions& options) {
+/// Why a line that the search found does not hold.
+std::string why_not(const EngineAnswer& answer) {
+    return !answer.runs()
+               ? answer.refusal
+               : report::amount(answer.verdict.lacking_bytes) + " lacking for what the line asks for";
+}
+
+/// The best candidate's line, once its engine says that what the line says fits; remarks say what it rests
+/// on.
+std::string emitted(const Search& search, const SearchResult& found, const PlanOptions& options,
+                    Session& session) {
+    std::string why = "none serves the requests at once that were asked for";
     DeploymentOptions beside = options.on;
     beside.lengths.tokens =
         beside.lengths.tokens.empty() ? std::to_string(search.asked.tokens.value) : beside.lengths.tokens;
@@ -218,30 +254,24 @@ std::string emitted(const Search& search, const SearchResult& found, const PlanO
             const EngineAnswer answer = evaluate(launch, beside).answer;
             if (answer.fits()) {
                 carry_page(launch, answer.plan);
+                if (&each != found.ranked.data()) {
+                    session.remark(
+                        fmt::format("the line is of split {} of the list, {}: those before it do not "
+                                    "fit as a line says them",
+                                    1 + (&each - found.ranked.data()), split_words(search, each.candidate)));
+                }
                 return report::launch_line(launch) + "\n";
             }
+            why = split_words(search, each.candidate) + ": " + why_not(answer);
         }
     }
+    session.remark(fmt::format("no line: {} splits fit, but none as a line says it; the last, {}",
+                               found.ranked.size(), why));
     return {};
 }
 
-std::string screen_of(const Search& search, const SearchResult& found, const PlanOptions& options, Goal goal,
-                      const Session& session) {
-    using A = report::Align;
-    std::string out =
-        heading(search.on.formats[0].model,
-                fmt::format("{} x {}", search.space.devices, search.on.memory.described), session);
-    report::Table table{{A::right, A::left, A::right, A::right, A::right}};
-    table.row({"", "split", "requests", "longest", "KV read/token"});
-    for (std::size_t i = 0; i < std::min<std::size_t>(found.ranked.size(), options.top); ++i) {
-        const Ranked& each = found.ranked[i];
-        table.row({std::to_string(i + 1), split_words(search, each.candidate),
-                   report::grouped(each.outcome.sequences), report::grouped(each.outcome.context),
-                   report::amount({each.outcome.read_per_token})});
-    }
-    out += found.ranked.empty() ? "nothing fits\n" : table.text();
-    out += fmt::format("{} of {} candidates fit; dropped:\n", found.ranked.size(),
-                       found.ranked.size() + found.dropped.size());
+/// What was dropped, by its reason.
+std::map<std::string, u64> reasons_of(const SearchResult& found) {
     std::map<std::string, u64> reasons;
     for (const Dropped& each : found.dropped) {
         Error plain = each.why;
@@ -254,17 +284,39 @@ std::string screen_of(const Search& search, const SearchResult& found, const Pla
                       ? "attention data parallelism of a dense model, which is plain DP"
                       : report::text_of(plain)];
     }
-    for (const auto& [reason, count] : reasons) {
+    return reasons;
+}
+
+std::string screen_of(const Search& search, const SearchResult& found, const PlanOptions& options, Goal goal,
+                      const Session& session) {
+    using A = report::Align;
+    std::string out =
+        heading(search.on.formats[0].model,
+                fmt::format("{} x {}", search.space.devices, search.on.memory.described), session);
+    out += paragraph("rules: " + search.rules) + '\n';
+    report::Table table{{A::right, A::left, A::right, A::right, A::right}};
+    table.row({"", "split", "requests", "longest", "KV read/token"});
+    for (std::size_t i = 0; i < std::min<std::size_t>(found.ranked.size(), options.top); ++i) {
+        const Ranked& each = found.ranked[i];
+        table.row({std::to_string(i + 1), split_words(search, each.candidate),
+                   report::grouped(each.outcome.sequences), report::grouped(each.outcome.context),
+                   report::amount({each.outcome.read_per_token})});
+    }
+    out += found.ranked.empty() ? "nothing fits\n" : table.text();
+    out += fmt::format("{} of {} candidates fit; dropped:\n", found.ranked.size(),
+                       found.ranked.size() + found.dropped.size());
+    for (const auto& [reason, count] : reasons_of(found)) {
         out += paragraph(fmt::format("  {} x {}", count, reason)) + '\n';
     }
     const std::string why = why_best(search, found, goal);
     return out + (why.empty() ? "" : paragraph("why: " + why) + '\n');
 }
 
-std::string json_of(const Search& search, const SearchResult& found) {
+std::string json_of(const Search& search, const SearchResult& found, const std::vector<Note>& notes) {
     report::Json json;
     json.object().field("schema", "kvcap.plan/1").field("model", full_name(search.on.formats[0].model));
     json.field("engine", search.on.face->name)
+        .field("rules", search.rules)
         .field("gpus", search.space.devices)
         .field("dropped", found.dropped.size());
     json.array("ranked");
@@ -281,7 +333,9 @@ std::string json_of(const Search& search, const SearchResult& found) {
         json.field("sequences", each.outcome.sequences).field("context", each.outcome.context);
         json.field("kv_read_bytes_per_token", each.outcome.read_per_token).end();
     }
-    return json.end().end().text();
+    json.end();
+    report::write_notes(json, notes);
+    return json.end().text();
 }
 
 /// What the engine's launch line can say of a split.
@@ -297,23 +351,93 @@ void limit_space(Search& search) {
     }
 }
 
+template <class T>
+std::vector<T> each_once(const std::vector<T>& list) {
+    std::vector<T> out;
+    for (const T& each : list) {
+        if (std::find(out.begin(), out.end(), each) == out.end()) {
+            out.push_back(each);
+        }
+    }
+    return out;
+}
+
+/// --pp-split: layers of every stage, which are the model's in all, or a rule that is the engine's own.
+void fix_stages(Search& search, const PlanOptions& options) {
+    const Sharding asked = options.on.sharding.sharding();
+    if (!options.fixes("--pp-split")) {
+        return;
+    }
+    if (asked.stage_layers.empty()) {
+        if (asked.remainder != search.space.remainder && search.on.face->name != "exact") {
+            stop(Exit::usage, fmt::format("--pp-split: {} is not how {} deals spare layers; leave it out",
+                                          options.on.sharding.pp_split, search.on.face->title));
+        }
+        search.space.remainder = asked.remainder;
+        return;
+    }
+    const u64 sum = std::accumulate(asked.stage_layers.begin(), asked.stage_layers.end(), u64{0});
+    const u32 layers = search.on.formats[0].model.spec.layers;
+    const u32 stages = static_cast<u32>(asked.stage_layers.size());
+    if (sum != layers) {
+        stop(Exit::usage, fmt::format("--pp-split: {} are {} layers; the model has {}",
+                                      options.on.sharding.pp_split, sum, layers));
+    }
+    if (options.fixes("--pp") && options.on.sharding.pp != stages) {
+        stop(Exit::usage,
+             fmt::format("--pp-split: {} stages, and --pp says {}", stages, options.on.sharding.pp));
+    }
+    if (!options.emit.empty()) {
+        stop(Exit::usage, fmt::format("--emit: the launch line has no flag for --pp-split {}",
+                                      options.on.sharding.pp_split));
+    }
+    search.space.only_pp = stages;
+    search.space.stage_layers = asked.stage_layers;
+}
+
+/// Flags that name one split leave the search no other; one that no split has is refused.
+void fix_space(Search& search, const PlanOptions& options) {
+    const auto fixed = [&](const char* flag, u32 value) { return options.fixes(flag) ? value : 0; };
+    const Setting& asked = search.asked;
+    const bool by_dp = asked.attention_dp && options.fixes("--dp") && search.on.dp == 1;
+    search.space.only_tp = by_dp ? asked.sharding.tp : fixed("--tp", options.on.sharding.tp);
+    search.space.only_pp = fixed("--pp", options.on.sharding.pp);
+    search.space.only_cp = fixed("--cp", options.on.sharding.cp);
+    search.space.only_dp = by_dp ? 1 : fixed("--dp", options.on.sharding.dp);
+    search.space.only_attention_dp = asked.attention_dp;
+    fix_stages(search, options);
+    u64 splits = 0;
+    each_candidate(search.space, [&](const Candidate&) { ++splits; });
+    if (splits == 0) {
+        std::string said;
+        for (const char* flag : fixable) {
+            const bool counts = flag != std::string_view{"--kv-cache-dtype"} && options.fixes(flag);
+            said += counts ? (said.empty() ? "" : " ") + std::string{flag} : "";
+        }
+        stop(Exit::usage, fmt::format("{}: no split of {} GPUs that {} can start has these values", said,
+                                      search.space.devices, search.on.face->title));
+    }
+}
+
 Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
-    Search search{.on = options.on.deployment(notes), .blocks = counts_of(options.blocks, "--block-sizes")};
+    Search search{.on = options.on.deployment(notes),
+                  .blocks = each_once(counts_of(options.blocks, "--block-sizes"))};
     if (options.on.memory.gpus == 0) {
         stop(Exit::usage, "--gpus: how many there are is wanted");
     }
     const bool llama = search.on.face->name == "llamacpp";
     const std::string usual = search.on.face->name == "exact" || !llama ? "auto,fp8" : "auto,q8_0";
     search.on.formats.clear();
-    for (const std::string& dtype : parts_of(options.dtypes.empty() ? usual : options.dtypes)) {
+    if (options.fixes("--kv-cache-dtype") && !options.dtypes.empty()) {
+        stop(Exit::usage, "--kv-cache-dtype and --dtypes: the formats are said twice; one of them is wanted");
+    }
+    const std::string dtypes = options.fixes("--kv-cache-dtype") ? options.on.model.kv_cache_dtype
+                               : options.dtypes.empty()          ? usual
+                                                                 : options.dtypes;
+    for (const std::string& dtype : each_once(parts_of(dtypes))) {
         ModelOptions model = options.on.model;
         model.kv_cache_dtype = dtype;
         search.on.formats.push_back({dtype, load(model)});
-    }
-    if (!search.on.memory.non_kv_known && !search.on.memory.by_budget) {
-        notes.push_back(
-            {Origin::assumed, "--non-kv-bytes",
-             "0: nothing but weights and cache, so counts are upper bounds; give it, or --overhead"});
     }
     for (const WeightGroup& group : search.on.weights_known.groups) {
         search.routed = search.routed || group.part == WeightPart::experts;
@@ -324,11 +448,20 @@ Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
                     .formats = static_cast<u32>(search.on.formats.size()),
                     .blocks = static_cast<u32>(search.blocks.size())};
     limit_space(search);
+    fix_space(search, options);
+    note_unknown(search.on, {.tokens = search.asked.tokens, .sequences = search.asked.sequences}, notes);
+    search.rules = search.on.ask(search.asked, {}).rules;
     return search;
 }
 
 /// --launch: what a line's engine says of it on this GPU.
 void judge_line(const PlanOptions& options, Session& session) {
+    for (const char* flag : fixable) {
+        if (options.fixes(flag)) {
+            stop(Exit::usage,
+                 fmt::format("{} and --launch: the line says it, or the engine's default", flag));
+        }
+    }
     const Launch launch = value_of(read_launch(options.launch));
     const Launched got = evaluate(launch, options.on);
     const Verdict& verdict = got.answer.verdict;
@@ -350,7 +483,9 @@ void judge_line(const PlanOptions& options, Session& session) {
             .field("runs", got.answer.runs())
             .field("fits", got.answer.fits());
         json.field("refusal", got.answer.refusal).field("margin_bytes", margin);
-        return session.print(json.field("line", report::launch_line(launch)).end().text());
+        json.field("line", report::launch_line(launch));
+        report::write_notes(json, got.notes);
+        return session.print(json.end().text());
     }
     std::string out = heading(got.on.formats[0].model, got.answer.rules, session);
     out += paragraph(fmt::format(
@@ -386,8 +521,32 @@ PlanOptions with_emitted_engine(PlanOptions options) {
     return options;
 }
 
+/// The line on stdout, what it rests on and why there is none as remarks.
+void emit(const Search& search, const SearchResult& found, const PlanOptions& options,
+          const std::vector<Note>& notes, Session& session) {
+    const std::string line = found.ranked.empty() ? "" : emitted(search, found, options, session);
+    session.exit = line.empty() ? Exit::does_not_fit : Exit::ok;
+    if (found.ranked.empty()) {
+        for (const auto& [reason, count] : reasons_of(found)) {
+            session.remark(fmt::format("no line: {} x {}", count, reason));
+        }
+    }
+    for (const Note& note : notes) {
+        if (note.origin == Origin::assumed) {
+            session.remark(report::text_of(note));
+        }
+    }
+    session.print(line);
+}
+
 void run(const PlanOptions& given, Session& session) {
     given.output.begin(session);
+    if (given.output.json && !given.emit.empty()) {
+        stop(Exit::usage, "--emit and --json: a launch line is no JSON; one of them is wanted");
+    }
+    if (!given.launch.empty() && !given.emit.empty()) {
+        stop(Exit::usage, "--emit and --launch: a line is written or read; one of them is wanted");
+    }
     const PlanOptions options = with_emitted_engine(given);
     if (!options.launch.empty()) {
         return judge_line(options, session);
@@ -401,13 +560,11 @@ void run(const PlanOptions& given, Session& session) {
     const SearchResult found =
         kvcap::search(search.space, goal, [&](const Candidate& c) { return outcome_of(search, c); });
     session.exit = found.ranked.empty() ? Exit::does_not_fit : Exit::ok;
-    if (!options.emit.empty() && !found.ranked.empty()) {
-        const std::string line = emitted(search, found, options);
-        session.exit = line.empty() ? Exit::does_not_fit : Exit::ok;
-        return session.print(line);
+    if (!options.emit.empty()) {
+        return emit(search, found, options, notes, session);
     }
     if (options.output.json) {
-        return session.print(json_of(search, found));
+        return session.print(json_of(search, found, notes));
     }
     session.print(screen_of(search, found, options, goal, session) + notes_text(notes, false, session));
 }
@@ -425,7 +582,12 @@ void add_plan(CLI::App& app, Session& session) {
     verb->add_option("--block-sizes", options->blocks, "Block sizes to try; 0 = engine's")->group("Search");
     verb->add_option("--emit", options->emit, "Launch line of the best: vllm, sglang ...")->group("Search");
     verb->add_option("--launch", options->launch, "A launch line to evaluate instead")->group("Search");
-    verb->add_option("--top", options->top, "How many to list")->group("Search");
+    verb->add_option("--top", options->top, "How many to list")
+        ->group("Search")
+        ->check(CLI::Range(1u, 65536u).description(""));
+    for (const char* flag : fixable) {
+        options->fixed[flag] = verb->get_option(flag);
+    }
     options->output.add_to(*verb, false);
     verb->footer(
         "Examples:\n"

@@ -188,6 +188,21 @@ TEST_CASE("roofline and advise: screens fit 80 columns, bad input is refused at 
     fails("advise llama-3-8b --gpu h100 --fallback 2", 2, "--fallback");
     fails("advise llama-3-8b --gpu h100 --similarity /nonexistent.json", 3, "/nonexistent.json");
     fails("advise llama-3-8b --gpu h100 --gpus 4 --tp 8", 2, "--gpus");
+    fails("advise llama-3-8b --gpu h100 --gpus 1 --dp 2", 2, "--gpus");
+    CHECK(advise("llama-3.1-8b --gpu h100 --cp 4")["gpus"] == 4);
+    const json known =
+        advise("llama-3.1-8b --gpu h100 --tokens 32k --shared-prefix 32k --goal ttft --rank 0");
+    CHECK(choice(known, "prefix_cache")["first_token_seconds"] > 0.001);  // the weights are read once
+    CHECK(known.dump().find("low_rank") == std::string::npos);
+    fails("compare llama-3.1-8b@fp8@bf16 llama-3.1-8b", 2, "contradict");
+    fails("compare llama-3.1-8b@tp=8@tp=4 llama-3.1-8b", 2, "contradict");
+    for (const std::string verb :
+         {"size llama-3.1-8b", "sweep llama-3.1-8b", "compare llama-3.1-8b llama-3.1-8b"}) {
+        fails(verb + " --batch 0", 2, "at least 1 is wanted");
+    }
+    const Ran book = run("compare llama-3.1-8b llama-3.1-8b@fp8@tp=8 qwen3-next-80b-a3b --textbook");
+    CHECK(widest(book.out) <= 80);
+    CHECK(book.out.find("Llama-3.1-8B fp8 TP 8") != std::string::npos);
 }
 
 TEST_CASE("advise 1: long context and little memory: a latent first", "[cli][advise]") {
@@ -396,6 +411,84 @@ TEST_CASE("plan: launch lines carry what was evaluated, and no other engine's li
     const Ran small = run("plan --gpu l4 --launch 'vllm serve llama-3.1-70b'");
     CHECK(small.code == 1);
     CHECK(widest(small.out) <= 80);
+}
+
+TEST_CASE("plan: what is not known is said, on the screen, in JSON and beside a line", "[cli][plan]") {
+    if (!known()) {
+        return;
+    }
+    const std::string unknown =
+        "plan '80*gqa(8,128)' --gpu l4 --gpus 1 --tokens 32k --dtypes fp8 --non-kv-bytes 1GiB";
+    CHECK(run(unknown).out.find("the weights are unknown") != std::string::npos);
+    CHECK(run(unknown).out.find("rules: vLLM") != std::string::npos);
+    CHECK(json_of(unknown, "plan")["notes"].dump().find("the weights are unknown") != std::string::npos);
+    CHECK(run(unknown + " --emit vllm").err.find("the weights are unknown") != std::string::npos);
+    const json line =
+        json_of("plan --gpu l4 --launch \"vllm serve '80*gqa(8,128)' --max-model-len 4096\"", "launch");
+    CHECK(line["notes"].dump().find("the weights are unknown") != std::string::npos);
+    CHECK(line["notes"].dump().find("--non-kv-bytes") != std::string::npos);
+}
+
+TEST_CASE("plan: flags that name a split or a format leave the search no other", "[cli][plan]") {
+    if (!known()) {
+        return;
+    }
+    const std::string asked = "plan llama-3.1-70b --gpu h100 --gpus 4 --tokens 32k --overhead kaito-2026-06";
+    CHECK(run(asked + " --kv-cache-dtype bf16 --emit vllm").out.find("fp8") == std::string::npos);
+    for (const json& each : json_of(asked + " --tp 2", "plan")["ranked"]) {
+        CHECK(each["tp"] == 2);
+    }
+    for (const json& each : json_of(asked + " --pp 4", "plan")["ranked"]) {
+        CHECK(each["pp"] == 4);
+    }
+    CHECK(run(asked + " --emit trtllm --max-batch-size 8").out.find("--max_batch_size 8 ") !=
+          std::string::npos);
+    CHECK(run(asked + " --emit sglang --max-running-requests 8").out.find("--max-running-requests 8 ") !=
+          std::string::npos);
+    fails(asked + " --tp 3", 2, "--tp: no split of 4 GPUs");
+    fails(asked + " --kv-cache-dtype bf16 --dtypes fp8", 2, "said twice");
+    fails(asked + " --pp-split 30,18 --pp 2", 2, "the model has 80");
+    fails(asked + " --pp-split 41,39 --pp 2 --emit vllm", 2, "no flag for --pp-split");
+    fails(asked + " --emit vllm --json", 2, "--emit and --json");
+    fails(asked + " --top 0", 2, "--top");
+    fails("plan --tp 4 --gpu h100 --launch 'vllm serve llama-3.1-8b'", 2, "--tp and --launch");
+    const json twice = json_of(asked + " --dtypes fp8,fp8", "plan");
+    CHECK(twice["ranked"] == json_of(asked + " --dtypes fp8", "plan")["ranked"]);
+    const std::string host = run(asked + " --emit trtllm --host-cache-size 1GiB").out;
+    CHECK(host.find("host_cache_size: 1073741824") != std::string::npos);
+    const Ran none = run("plan llama-3.1-70b --gpu l4 --gpus 1 --emit vllm");
+    CHECK(none.code == 1);
+    CHECK(none.err.find("not enough memory") != std::string::npos);
+}
+
+TEST_CASE("plan --launch: the engine's own defaults, and what it does not evaluate", "[cli][plan]") {
+    if (!known()) {
+        return;
+    }
+    const auto judged = [](const std::string& line, int code = 0) {
+        return json_of("plan --gpu h100 --launch " + quoted(line), "launch", code);
+    };
+    const auto refuses = [](const std::string& line, const std::string& words) {
+        fails("plan --gpu h100 --launch " + quoted(line), 2, words);
+    };
+    CHECK(judged("vllm serve llama-3.1-8b")["notes"].dump().find("131,072 tokens") != std::string::npos);
+    CHECK(judged("vllm serve llama-3.1-8b")["margin_bytes"] ==
+          judged("vllm serve llama-3.1-8b --max_model_len 131072")["margin_bytes"]);
+    CHECK(judged("llama-server -m llama-3.1-8b -c 0")["margin_bytes"] ==
+          judged("llama-server -m llama-3.1-8b -c 131072")["margin_bytes"]);
+    CHECK(judged("llama-server -m llama-3.1-8b -c 8192 -np 4 --kv-unified")["fits"] == true);
+    CHECK(judged("vllm serve llama-3.1-8b --mystery 3")["notes"].dump().find("not understood") !=
+          std::string::npos);
+    refuses("llama-server -m llama-3.1-8b -c 8192 -nkvo", "host memory");
+    refuses("llama-server -m llama-3.1-8b -c 8192 -ngl 10", "-ngl 10");
+    refuses("vllm serve llama-3.1-8b --speculative-config '{}'", "draft");
+    refuses("vllm serve jamba-1.5-mini --max-model-len 8192 --mamba-ssm-cache-dtype float32",
+            "formats of states");
+    const std::string line =
+        run("plan llama-3.1-8b --gpu h100 --gpus 1 --tokens 32k --batch 4 --kv-unified --emit llama-server")
+            .out;
+    CHECK(line.find("-c 131072 -np 4") != std::string::npos);
+    CHECK(judged(line.substr(0, line.size() - 1))["fits"] == true);
 }
 
 TEST_CASE("plan: 64 GPUs, its JSON keeps its schema", "[cli][plan]") {

@@ -107,6 +107,19 @@ TEST_CASE("launch lines as people write them", "[launch]") {
     CHECK(trtllm.dtype == "fp8");
     CHECK(trtllm.util == "0.7");
     CHECK(trtllm.model == "m");
+    const Launch under =
+        read("vllm serve m --max_model_len 8192 --tensor_parallel_size=2 --kv_cache_memory 1024");
+    CHECK(under.tokens == 8192);
+    CHECK(under.tp == 2);
+    CHECK(under.budget == "1024");
+    CHECK(read("llama-server -m m -c 0").tokens == 0);  // the model's
+    CHECK(read("llama-server -m m -c 8 -ctk q8_0").flags.at("cache-type-v") == "f16");
+    CHECK(read("llama-server -m m -ngl -1").flags.count("n-gpu-layers") == 0);
+    CHECK(read("llama-server -m m -ngl 20").flags.at("n-gpu-layers") == "20");
+    CHECK(report::launch_line(read("llama-server -m m -c 8 -ngl 20")).find("-ngl 20") != std::string::npos);
+    CHECK(read("llama-server -m m -nkvo").flags.count("no-kv-offload") == 1);
+    CHECK(read("printf 'speculative_config: {}' > x && trtllm-serve m").flags.count("speculative-config") ==
+          1);
 }
 
 TEST_CASE("launch lines that say nothing or nonsense are refused at their place", "[launch]") {
@@ -120,6 +133,9 @@ TEST_CASE("launch lines that say nothing or nonsense are refused at their place"
     refused("vllm serve m -tp 2 -dp 4 --enable-expert-parallel", "--data-parallel-size");
     refused("python -m sglang.launch_server --model-path m --tp 8 --dp 3 --enable-dp-attention", "--dp-size");
     refused("llama-server -c 4096", "model");
+    refused("vllm serve m --max-model-len auto", "kvcap fit");
+    refused("vllm serve m --max-model-len -1", "kvcap fit");
+    refused("trtllm-serve m --extra_llm_api_options x.yaml", "not read");
     CHECK(read("vllm serve 'unclosed quote").model == "unclosed quote");
     CHECK(read_launch(std::string(100000, '\'')).error);
 }

@@ -45,7 +45,8 @@ struct Dropped {
 enum class Goal : u8 { sequences, context, least_read };
 
 /// cp_inside_tp: context ranks are tensor ranks that would hold copies (vLLM), and take no devices of their
-/// own.
+/// own. only_*: nothing but this size, 0 for any; only_attention_dp: no other attention. stage_layers: of
+/// pipelines with as many stages.
 struct SearchSpace {
     u32 devices = 1;
     u32 formats = 1;
@@ -57,6 +58,18 @@ struct SearchSpace {
     bool attention_dp = true;
     Uneven uneven = Uneven::refuse;
     Remainder remainder = Remainder::first;
+    u32 only_tp = 0;
+    u32 only_pp = 0;
+    u32 only_cp = 0;
+    u32 only_dp = 0;
+    bool only_attention_dp = false;
+    decltype(Sharding::stage_layers) stage_layers{};
+
+    bool allows(const Candidate& c) const {
+        const auto is = [](u32 only, u32 value) { return only == 0 || only == value; };
+        return is(only_tp, c.sharding.tp) && is(only_pp, c.sharding.pp) && is(only_cp, c.sharding.cp) &&
+               is(only_dp, c.dp) && (c.attention_dp || !only_attention_dp);
+    }
 };
 
 struct SearchResult {
@@ -67,6 +80,12 @@ struct SearchResult {
 /// Calls visit(candidate) for every split whose product is `devices`.
 inline void each_candidate(const SearchSpace& space, auto visit) {
     const auto with_lists = [&](Candidate candidate) {
+        if (!space.allows(candidate)) {
+            return;
+        }
+        if (space.stage_layers.size() == candidate.sharding.pp) {
+            candidate.sharding.stage_layers = space.stage_layers;
+        }
         for (candidate.format = 0; candidate.format < space.formats; ++candidate.format) {
             for (candidate.block = 0; candidate.block < space.blocks; ++candidate.block) {
                 visit(candidate);

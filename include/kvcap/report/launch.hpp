@@ -56,15 +56,17 @@ inline std::string sglang_line(const Launch& l) {
 
 inline std::string llama_line(Launch l) {
     const u32 devices = static_cast<u32>(larger(l.tp, l.pp));
-    std::string out = fmt::format("llama-server -m {} -c {} -np {} -ngl 999", shell_word(l.model),
-                                  l.flags["ctx-size"], l.sequences);
+    const auto layers = l.flags.find("n-gpu-layers");
+    std::string out = fmt::format("llama-server -m {} -c {} -np {} -ngl {}", shell_word(l.model),
+                                  l.flags["ctx-size"], l.sequences,
+                                  layers == l.flags.end() ? "999" : layers->second);
     std::string parts = "1";
     for (u32 i = 1; i < devices; ++i) {
         parts += ",1";
     }
     out += devices > 1 ? fmt::format(" -sm {} -ts {}", l.tp > 1 ? "tensor" : "layer", parts) : "";
     out += fmt::format(" -ctk {} -ctv {}", l.flags["cache-type-k"], l.flags["cache-type-v"]);
-    for (const char* said : {"ctx-size", "cache-type-k", "cache-type-v"}) {
+    for (const char* said : {"ctx-size", "cache-type-k", "cache-type-v", "n-gpu-layers"}) {
         l.flags.erase(said);
     }
     return out + other_flags(l);

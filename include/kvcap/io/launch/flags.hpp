@@ -24,6 +24,7 @@ enum class LaunchField : unsigned char {
     expert_parallel,
     attention_dp,
     context,
+    gpu_layers,
     devices,
     split_mode,
     key_type,
@@ -53,6 +54,7 @@ inline constexpr LaunchFlag vllm_flags[] = {
     {"--kv-cache-dtype", LaunchField::dtype},
     {"--gpu-memory-utilization", LaunchField::util},
     {"--kv-cache-memory-bytes", LaunchField::budget},
+    {"--kv-cache-memory", LaunchField::budget},
     {"--enable-expert-parallel", LaunchField::expert_parallel, false},
 };
 
@@ -92,8 +94,9 @@ inline constexpr LaunchFlag llama_flags[] = {
     {"--tensor-split", LaunchField::devices},
     {"-sm", LaunchField::split_mode},
     {"--split-mode", LaunchField::split_mode},
-    {"-ngl", LaunchField::ignored},
-    {"--n-gpu-layers", LaunchField::ignored},
+    {"-ngl", LaunchField::gpu_layers},
+    {"--gpu-layers", LaunchField::gpu_layers},
+    {"--n-gpu-layers", LaunchField::gpu_layers},
 };
 
 inline constexpr LaunchFlag trtllm_flags[] = {
@@ -111,7 +114,9 @@ inline constexpr LaunchFlag trtllm_flags[] = {
 /// Short names of llama.cpp's other flags.
 inline std::string long_name(std::string_view flag) {
     constexpr std::pair<std::string_view, std::string_view> shorts[] = {
-        {"-b", "batch-size"}, {"-ub", "ubatch-size"}, {"-fa", "flash-attn"}, {"-kvu", "kv-unified"}};
+        {"-b", "batch-size"},       {"-ub", "ubatch-size"},     {"-fa", "flash-attn"},
+        {"-kvu", "kv-unified"},     {"-nkvo", "no-kv-offload"}, {"-md", "model-draft"},
+        {"-ot", "override-tensor"}, {"-cmoe", "cpu-moe"},       {"-ncmoe", "n-cpu-moe"}};
     for (const auto& [from, to] : shorts) {
         if (flag == from) {
             return std::string{to};

@@ -38,6 +38,10 @@ public:
     /// What "key: value" pairs of a flow-style YAML say of the cache: the only ones TensorRT-LLM's flags
     /// cannot.
     void yaml(std::string_view text) {
+        has_yaml_ = true;
+        if (begins_key(text, text.find("speculative_config:"))) {
+            read_.flags["speculative-config"] = "yaml";
+        }
         const auto value = [&](std::string_view key) {
             const std::size_t found = text.find(std::string{key} + ": ");
             const bool whole = begins_key(text, found);
@@ -89,6 +93,27 @@ private:
         return static_cast<u32>(whole(flag, value, 65536));
     }
 
+    /// vLLM's auto and -1 ask for the longest that fits, which `fit` finds and no line states.
+    u64 length(const std::string& flag, const std::string& value) {
+        if (value == "auto" || value == "-1") {
+            refuse(flag, value, "a number of tokens; the longest that fits is what `kvcap fit` finds");
+            return 1;
+        }
+        return whole(flag, value);
+    }
+
+    /// Layers on the GPU, where that may be fewer than all: 999 and more, -1, auto and all are all.
+    void gpu_layers(const std::string& flag, const std::string& value) {
+        read_.flags.erase("n-gpu-layers");
+        if (value == "auto" || value == "all" || value == "-1") {
+            return;
+        }
+        const u64 layers = value == "0" ? 0 : whole(flag, value);
+        if (!problem_ && layers < 999) {
+            read_.flags["n-gpu-layers"] = std::to_string(layers);
+        }
+    }
+
     void plain(const std::string& word) {
         const bool verb = word == "serve" || word == "&&" || word == "\\";
         if (!verb && read_.model.empty()) {
@@ -98,7 +123,10 @@ private:
 
     void flag(const std::string& word) {
         const std::size_t equals = word.find('=');
-        const std::string name = word.substr(0, equals);
+        std::string name = word.substr(0, equals);
+        if (syntax_.engine == "vllm" && name.starts_with("--")) {  // its parser takes both
+            std::replace(name.begin(), name.end(), '_', '-');
+        }
         const LaunchFlag* known = nullptr;
         for (std::size_t i = 0; i < syntax_.count; ++i) {
             known = syntax_.flags[i].name == name ? &syntax_.flags[i] : known;
@@ -106,7 +134,8 @@ private:
         const bool inside = equals != std::string::npos;
         const bool follows = !inside && at_ + 1 < words_.size() && words_[at_ + 1] != "#" &&
                              words_[at_ + 1] != "&&" &&
-                             (words_[at_ + 1].size() < 2 || words_[at_ + 1][0] != '-');
+                             (words_[at_ + 1].size() < 2 || words_[at_ + 1][0] != '-' ||
+                              (words_[at_ + 1][1] >= '0' && words_[at_ + 1][1] <= '9'));
         if (known == nullptr) {
             read_.flags[long_name(name)] = inside ? word.substr(equals + 1) : follows ? words_[++at_] : "";
             return;
@@ -124,14 +153,15 @@ private:
             case LaunchField::pp: read_.pp = ranks(flag, value); return;
             case LaunchField::cp: read_.cp = ranks(flag, value); return;
             case LaunchField::dp: read_.dp = ranks(flag, value); return;
-            case LaunchField::tokens: read_.tokens = whole(flag, value); return;
+            case LaunchField::tokens: read_.tokens = length(flag, value); return;
             case LaunchField::sequences: read_.sequences = whole(flag, value); return;
             case LaunchField::dtype: read_.dtype = value; return;
             case LaunchField::util: read_.util = value; return;
             case LaunchField::budget: read_.budget = value; return;
             case LaunchField::expert_parallel: expert_parallel_ = true; return;
             case LaunchField::attention_dp: read_.attention_dp = true; return;
-            case LaunchField::context: context_ = whole(flag, value); return;
+            case LaunchField::context: context_ = value == "0" ? 0 : whole(flag, value); return;
+            case LaunchField::gpu_layers: gpu_layers(flag, value); return;
             case LaunchField::devices:
                 devices_ = static_cast<u32>(1 + std::count(value.begin(), value.end(), ','));
                 return;
@@ -142,6 +172,12 @@ private:
                 return;
             case LaunchField::value_type: read_.flags["cache-type-v"] = value; return;
             case LaunchField::yaml:
+                if (!has_yaml_) {
+                    refuse(flag, value,
+                           "what is in the file, which is not read, in front of the line: printf '...' > "
+                           "FILE &&");
+                }
+                return;
             case LaunchField::ignored: return;
         }
     }
@@ -165,6 +201,8 @@ private:
             (by_tensor_ ? read_.tp : read_.pp) = devices_;
             read_.sequences = larger(read_.sequences, 1);
             read_.flags["ctx-size"] = std::to_string(context_);
+            read_.flags.emplace("cache-type-k", "f16");
+            read_.flags.emplace("cache-type-v", "f16");
             read_.tokens = read_.flags.count("kv-unified") != 0 ? context_ : context_ / read_.sequences;
         }
         if (read_.model.empty() && !problem_) {
@@ -180,6 +218,7 @@ private:
     std::optional<Problem> problem_;
     bool expert_parallel_ = false;
     bool by_tensor_ = false;
+    bool has_yaml_ = false;
     u32 devices_ = 1;
     u64 context_ = 0;
 };
