@@ -64,6 +64,11 @@ void run(ReuseOptions& options, Session& session) {
         stop(Exit::usage,
              "--prompt, --held, --limit and the sizes ask about a MODEL; a scenario says them itself");
     }
+    const u64 prompt = options.prompt.empty() ? 0 : count_of(options.prompt, "--prompt");
+    if (prompt > io::most_scenario_tokens) {  // as in scenarios and the C interface
+        stop(Exit::usage, fmt::format("--prompt: {} tokens; at most {} are evaluated", report::grouped(prompt),
+                                      report::grouped(io::most_scenario_tokens)));
+    }
     if (options.engine.face().name != "exact") {
         return run_engine(options, scenario, session);
     }

@@ -72,6 +72,9 @@ Bytes held_at(const Model& model, u64 tokens, const Sharding& split, u64 sequenc
 
 std::vector<Line> lines_of(const SweepOptions& options, const std::vector<u64>& points, Session& session) {
     const u64 sequences = count_of(options.batch, "--batch");
+    if (sequences == 0) {
+        stop(Exit::usage, "--batch: 0 sequences hold nothing; at least 1 is wanted");
+    }
     const bool whole = options.per == "model";
     if (!whole && options.per != "rank") {
         stop(Exit::usage, fmt::format("--per: {} is neither rank nor model", options.per));

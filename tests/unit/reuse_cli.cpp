@@ -138,6 +138,18 @@ TEST_CASE("reuse: what is refused", "[cli]") {
     refused(reuse("'8*gqa(8,128)' --prompt 64 --held 1=0-4"), 2, "0 to 3");
     refused(reuse("'8*gqa(8,128)' --prompt 64 --window-edge w"), 2, "past or full");
     refused(reuse("no-such-model --explain"), 3, "no-such-model");
+    refused(reuse("'8*gqa(8,128)' --prompt 8589934592"), 2, "at most 4,294,967,296");
+    refused(reuse("'8*gqa(8,128)' --engine llamacpp --json"), 2, "--json");
+    refused(reuse("'8*gqa(8,128)' --engine sglang --prompts SCENARIO --page-size 64 --max-total-tokens 10", "a:0-99\n"),
+            1, "less than one page");
+    // The screen and the JSON have one grid: the prompt's end counts where TensorRT-LLM reuses part of a block.
+    const std::string chunk = R"({"prompt_tokens": 500, "groups": [{"name": "g", "needs": "chunk", "chunk_tokens": 16,
+        "page_tokens": 32, "present": "0111111111101111"}]})";
+    const json one = json::parse(reuse("SCENARIO --engine trtllm --json", chunk).out);
+    REQUIRE(one["ideal_tokens"] == 499);
+    REQUIRE(one["tail_tokens"] == 499);
+    REQUIRE(one["groups"][0]["alone_tokens"] == 499);
+    REQUIRE(reuse("SCENARIO --engine trtllm", chunk).out.find("Ideal: 499 of 500") != std::string::npos);
 }
 
 }  // namespace

@@ -207,6 +207,8 @@ TEST_CASE("simulate refuses what it cannot answer") {
     CHECK(folder.kvcap("simulate " + path + " -m '1*gqa(1,128)' --tail round").err.find("none of floor, ceil") !=
           std::string::npos);
     CHECK(folder.kvcap("simulate " + path).code == 2);
+    CHECK(folder.kvcap("simulate " + path + " -m '1*gqa(1,128)' --trace-model x").err.find("an LMCache trace") !=
+          std::string::npos);
     CHECK(folder.kvcap("simulate " + path + " -m '3*sinks(4,chunk(1024,gqa(8,64)))'").err.find("4 sinks beside") !=
           std::string::npos);
     CHECK(folder.kvcap("simulate " + path + " -m '1*gqa(1,128)'").out.find("[1] 1*gqa(1,128), pages") !=
@@ -270,7 +272,10 @@ TEST_CASE("identity: digest, difference, key, and what is left out") {
     CHECK(folder.kvcap(few + " --as lmcache").out == "m@1@0@" + plain + "@bfloat16\n");
     CHECK(folder.kvcap(few + " --as vllm").err.find("--set adapter= for none") != std::string::npos);
     CHECK(folder.kvcap(few + " --as vllm --set adapter= --set salt= --set embeddings=").out == plain + "\n");
-    CHECK(folder.kvcap(few + " --as lmcache --set hash_seed=").err.find("every process") != std::string::npos);
+    std::string drawn = few;
+    drawn.replace(drawn.find("hash_seed=0"), 11, "hash_seed=");
+    CHECK(folder.kvcap(drawn + " --as lmcache").err.find("every process") != std::string::npos);
+    CHECK(folder.kvcap(few + " --as lmcache --set hash_seed=").err.find("contradict") != std::string::npos);
     CHECK(folder.kvcap(few + " --as lmcache --set hash_algorithm=xxhash_cbor").err.find("sha256_cbor only") !=
           std::string::npos);
     CHECK(folder.kvcap("identity --missing ucm").out.find("kv_dtype") != std::string::npos);
@@ -282,4 +287,31 @@ TEST_CASE("identity: digest, difference, key, and what is left out") {
     CHECK(folder.kvcap("identity " + a + " --as nothing").code == 2);
     CHECK(folder.kvcap("identity " + a + " --as lmcache --set tp_rank=8").err.find("(8 of 8)") != std::string::npos);
     CHECK(folder.kvcap("identity diff " + a).code == 2);
+    CHECK(json::parse(folder.kvcap("identity " + a + " --as vllm --json").out)["key"] == hash);
+}
+
+TEST_CASE("identity: what is not stated is never exchangeable, and what contradicts is refused") {
+    if (!built()) {
+        return;
+    }
+    const Folder folder;
+    const std::string part = folder.file("part.json", folder.kvcap("identity '61*mla(512,64)' --json").out);
+    const Ran unknown_yet = folder.kvcap("identity diff " + part + ' ' + part);
+    CHECK(unknown_yet.code == 2);
+    CHECK(unknown_yet.out.find("weights_revision") != std::string::npos);
+    const json told = json::parse(folder.kvcap("identity diff " + part + ' ' + part + " --json").out);
+    CHECK(unknown(told, schema("identity")["$defs"]["diff"]) == "");
+    CHECK(told["exchangeable"] == false);
+    CHECK(told["complete"] == false);
+    CHECK(told["missing"].dump().find("weights_revision") != std::string::npos);
+    const std::string empty = folder.file("empty.json", "{}");
+    CHECK(folder.kvcap("identity diff " + empty + ' ' + empty).code == 3);
+    for (const std::string wrong : {"--set media=", "--tp 8 --set tp=4", "--set tp=4 --set tp=2",
+                                    "--set kv_dtype=banana", "--kv-cache-dtype fp8 --set kv_dtype=bf16"}) {
+        CAPTURE(wrong);
+        const Ran refused = folder.kvcap("identity '61*mla(512,64)' " + wrong);
+        CHECK(refused.code == 2);
+        CHECK(refused.out.empty());
+        CHECK(refused.err.find("did you mean media") == std::string::npos);
+    }
 }
