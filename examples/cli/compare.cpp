@@ -2,6 +2,7 @@
 // kvcap compare A B ...: models, or one model in several settings, side by side.
 #include "screen.hpp"
 
+#include <algorithm>
 #include <kvcap/io/spec_line.hpp>
 #include <kvcap/report.hpp>
 #include <memory>
@@ -112,6 +113,17 @@ std::string title_of(const Side& side) {
                        side.split.tp == 1 ? "" : fmt::format(" TP {}", side.split.tp));
 }
 
+bool is_split(const Side& side) {
+    return side.per_rank != on_scale(side.whole.total());
+}
+
+/// The format and the split only where the name alone does not say which side it is.
+std::string textbook_name(const Side& side, const std::vector<Side>& sides) {
+    const auto same = std::count_if(sides.begin(), sides.end(),
+                                    [&](const Side& other) { return other.name == side.name; });
+    return same > 1 || side.asked_dtype != "auto" || is_split(side) ? title_of(side) : side.name;
+}
+
 std::string why_of(const Side& side) {
     return side.textbook ? side.mistake : "no config.json to read the formula's numbers from";
 }
@@ -120,17 +132,25 @@ std::string why_of(const Side& side) {
 report::Table textbook_table(const std::vector<Side>& sides, report::Unit unit, bool markdown,
                              bool numbered = false) {
     using A = report::Align;
-    report::Table table{{A::left, A::right, A::right, A::right, A::right, A::left}};
-    table.row({markdown ? "model" : "", "textbook", "held", "off by", "a rank", numbered ? "" : "why"});
+    const bool split = std::any_of(sides.begin(), sides.end(), is_split);
+    std::vector<A> columns{A::left, A::right, A::right, A::right, A::left};
+    columns.insert(columns.begin() + 4, split ? 1 : 0, A::right);
+    report::Table table{columns};
+    const auto row = [&](report::Table::Cells cells, const std::string& rank) {
+        cells.insert(cells.begin() + 4, split ? 1 : 0, rank);
+        table.row(std::move(cells));
+    };
+    row({markdown ? "model" : "", "textbook", "held", "off by", numbered ? "" : "why"}, "a rank");
     for (const Side& side : sides) {
         const double times =
             !side.textbook || side.whole.total().value == 0
                 ? 0
                 : static_cast<double>(side.textbook->value) / static_cast<double>(side.whole.total().value);
-        table.row({numbered ? std::to_string(&side - sides.data() + 1) : title_of(side),
-                   side.textbook ? report::amount(*side.textbook, unit) : "-",
-                   report::amount(side.whole.total(), unit), times == 0 ? "-" : report::factor(times),
-                   report::amount(side.per_rank, unit), numbered ? "" : why_of(side)});
+        row({numbered ? std::to_string(&side - sides.data() + 1) : textbook_name(side, sides),
+             side.textbook ? report::amount(*side.textbook, unit) : "-",
+             report::amount(side.whole.total(), unit), times == 0 ? "-" : report::factor(times),
+             numbered ? "" : why_of(side)},
+            report::amount(side.per_rank, unit));
     }
     return table;
 }
@@ -142,7 +162,7 @@ std::string textbook_text(const std::vector<Side>& sides, report::Unit unit) {
     }
     std::string out = textbook_table(sides, unit, false, true).text();
     for (const Side& side : sides) {
-        out += paragraph(fmt::format("{}  {}: {}", &side - sides.data() + 1, title_of(side), why_of(side))) + '\n';
+        out += paragraph(fmt::format("{}  {}: {}", &side - sides.data() + 1, textbook_name(side, sides), why_of(side))) + '\n';
     }
     return out;
 }
