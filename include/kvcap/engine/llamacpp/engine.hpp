@@ -61,7 +61,7 @@ struct Engine {
             if (!own) {
                 return own.error();
             }
-            add_pool(card, cache, *own, devices, plan);
+            add_pool(card, *made, cache, *own, devices, plan);
             for (u32 d = 0; d < devices.count; ++d) {
                 sum.device[d] = saturating_sum(sum.device[d], own->device[d]);
             }
@@ -121,8 +121,19 @@ struct Engine {
     friend constexpr bool operator==(const Engine&, const Engine&) = default;
 
 private:
-    static constexpr void add_pool(const Card& card, const CacheShape& cache, const PerDevice& bytes,
-                                   const Devices& devices, PoolPlan& plan) noexcept {
+    /// A window cache of all sequences: each has the window, and one micro-batch beside them serves whoever runs.
+    static constexpr bool shares_window(const Card& card, const Layout& made, const CacheShape& cache) noexcept {
+        return made.resolved.kv_unified && !made.options.swa_full && cache.streams == 1 && card.window != 0 &&
+               cache.window_type != WindowType::none;
+    }
+    /// Cells of that micro-batch; none where the cache is as long as the context and every token has its cell.
+    static constexpr u64 micro_batch_cells(const Card& card, const Layout& made, const CacheShape& cache) noexcept {
+        const u64 windows = saturating_product(card.window, made.resolved.n_seq_max);
+        return smaller(made.resolved.n_ubatch, cache.cells - smaller(cache.cells, windows));
+    }
+
+    static constexpr void add_pool(const Card& card, const Layout& made, const CacheShape& cache,
+                                   const PerDevice& bytes, const Devices& devices, PoolPlan& plan) noexcept {
         u64 most = 0;
         u32 fullest = 0;
         for (u32 d = 0; d < devices.count; ++d) {
@@ -137,11 +148,14 @@ private:
         const u32 copies = fixed ? 1 : cache.streams;
         const Retention retention = retention_of(card, cache);
         const Bytes each{most / (cells * copies)};
-        const Steps steps{.cap = cache.window_type == WindowType::none ? off_scale : cells,
+        const bool shared = shares_window(card, made, cache) && made.resolved.n_seq_max > 1;
+        const u64 kept = shared ? card.window : cells;
+        const Steps steps{.cap = cache.window_type == WindowType::none ? off_scale : kept,
                           .per = retention.stride, .fixed = fixed ? 1U : 0U};
         const u16 pool = static_cast<u16>(plan.pools.size());
         static_cast<void>(plan.pools.push(
-            {.units = cells, .copies = copies, .each = each, .allocated = {most}, .limiting = fullest}));
+            {.units = cells, .spare = shared ? micro_batch_cells(card, made, cache) : 0, .copies = copies,
+             .each = each, .allocated = {most}, .limiting = fullest}));
         static_cast<void>(plan.classes.push({.pool = pool, .kind = static_cast<u8>(cache.part),
                                              .retention = retention, .block = retention.stride, .page = each,
                                              .charge = each, .steps = steps}));
