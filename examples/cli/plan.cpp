@@ -462,6 +462,16 @@ void judge_line(const PlanOptions& options, Session& session) {
                  fmt::format("{} and --launch: the line says it, or the engine's default", flag));
         }
     }
+    for (const auto& [name, value] : options.on.engine.values) {
+        if (!value.empty()) {
+            stop(Exit::usage, fmt::format("--{} and --launch: an engine's flag belongs into its line", name));
+        }
+    }
+    for (const auto& [name, on] : options.on.engine.switches) {
+        if (on) {
+            stop(Exit::usage, fmt::format("--{} and --launch: an engine's flag belongs into its line", name));
+        }
+    }
     const Launch launch = value_of(read_launch(options.launch));
     const Launched got = evaluate(launch, options.on);
     const Verdict& verdict = got.answer.verdict;
