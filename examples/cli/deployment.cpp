@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <kvcap/io/spec_line.hpp>
 #include <numeric>
 
 namespace kvcap::cli {
@@ -107,7 +108,15 @@ EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
         }
     }
     asked.flags = &changed;
-    return face->ask(asked);
+    EngineAnswer answer = face->ask(asked);
+    const u64 wanted = (asked.longest().prompt + asked.longest().decoded).value;
+    if (answer.runs() && wanted > asked.max_len) {
+        answer.verdict.fits = false;
+        answer.notes.push_back({Origin::given, "--engine-max-len",
+                                fmt::format("{}: a request of {} tokens is longer, and the engine refuses it",
+                                            report::grouped(asked.max_len), report::grouped(wanted))});
+    }
+    return answer;
 }
 
 EngineFlags Deployment::turned(const Setting& setting) const {
@@ -223,6 +232,37 @@ Mix mix_of(const std::string& text, u64 tokens, const LengthOptions& like, const
     return mix;
 }
 
+namespace {
+
+/// The model with its states as SGLang stores them: f32 whatever the model's dtype, convolution states as the model.
+Model load_for(const EngineFace& face, const ModelOptions& options, std::vector<Note>& notes) {
+    Model model = load(options);
+    if (face.name != "sglang" || options.model == "-") {
+        return model;
+    }
+    ModelOptions stored = options;
+    std::string plain;
+    for (const LayerForm& form : model.read.spec.forms) {
+        for (const Stream& stream : form.streams) {
+            plain = stream.role == Role::state && !(stream.format == f32) ? spec::text_of(stream.format) : plain;
+            stored.conv_dtype = stream.role == Role::conv ? spec::text_of(stream.format) : stored.conv_dtype;
+        }
+    }
+    if (plain.empty()) {
+        return model;
+    }
+    stored.state_dtype = "f32";
+    const std::vector<Note> own = std::move(model.notes);
+    model = load(stored);
+    model.notes = own;
+    notes.push_back({Origin::assumed, "states",
+                     fmt::format("f32, as SGLang stores them unless --mamba-ssm-dtype says otherwise; the model says {}",
+                                 plain)});
+    return model;
+}
+
+}  // namespace
+
 void DeploymentOptions::add_to(CLI::App& verb) {
     model.add_to(verb);
     lengths.add_to(verb);
@@ -242,7 +282,8 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     on.face = &engine.face();
     on.version = engine.version();
     on.flags = engine.flags();
-    const Model asked = load(model);
+    refuse_formats(*on.face, model);
+    const Model asked = load_for(*on.face, model, notes);
     notes.insert(notes.end(), asked.notes.begin(), asked.notes.end());
     on.formats.push_back({model.kv_cache_dtype, asked});
     for (const std::string_view smaller : on.face->formats) {
@@ -251,7 +292,8 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
         ModelOptions other = model;
         other.kv_cache_dtype = smaller;
         if (plain && model.model != "-") {
-            on.formats.push_back({other.kv_cache_dtype, load(other)});
+            std::vector<Note> again;
+            on.formats.push_back({other.kv_cache_dtype, load_for(*on.face, other, again)});
         }
     }
     on.memory = memory_of(memory, on.face->name, notes);

@@ -9,10 +9,10 @@ namespace {
 
 void check_version(const std::string& version) {
     const bool known =
-        version.empty() || version == "0.5.0" || version == "v0.5.0" || version >= "2026-09-28";
+        version.empty() || version == "0.5.0" || version == "v0.5.0" || version == "2026-09-28";
     if (!known) {
         stop(Exit::unknown_architecture, "--engine: no rules are known for llama.cpp " + version +
-                                             "; known is 0.5.0 (2026-09-28)");
+                                             "; known is 0.5.0 (nearest: llamacpp@2026-09-28)");
     }
 }
 

@@ -96,6 +96,12 @@ EngineAnswer ask_trtllm(const EngineQuestion& question) {
     if (!plan) {
         answer.error = plan.error();
         answer.refusal = report::text_of(answer.error);
+        if (answer.error.code == Errc::no_state_slots) {
+            answer.refusal = fmt::format("{} bytes are left, less than the {} state slots of --max-batch-size {} "
+                                         "({} bytes)",
+                                         answer.error.got, engine.options.max_batch + 1, engine.options.max_batch,
+                                         answer.error.want);
+        }
         return answer;
     }
     answer.plan = *plan;

@@ -16,6 +16,13 @@ vllm::Rules rules_of(const std::string& version) {
         return vllm::newest_rules;
     }
     const Result<vllm::Rules> rules = vllm::rules_named(version.c_str());
+    if (rules && rules->release == 0 && rules->day > vllm::newest_day) {
+        stop(Exit::unknown_architecture,
+             fmt::format("--engine: no rules are known for vLLM of {}; known are days up to {} (nearest: "
+                         "vllm@{:04}-{:02}-{:02})",
+                         version, vllm::newest_day, vllm::newest_day / 10000, vllm::newest_day / 100 % 100,
+                         vllm::newest_day % 100));
+    }
     if (!rules) {
         stop(Exit::unknown_architecture,
              fmt::format("--engine: no rules are known for vLLM {}; known are 0.{} to 0.{}, and days up to "
@@ -217,13 +224,19 @@ ModelSpec with_drafts(const ModelSpec& trunk, const ReadModel& read, u32 spec_to
     return model;
 }
 
-std::string refusal_text(const vllm::Outcome& outcome) {
+std::string refusal_text(const vllm::Outcome& outcome, const Sharding& sharding) {
     const vllm::Refusal& why = outcome.sizing.refusal;
     const auto gib = [](u64 bytes) {
         return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / double(1u << 30));
     };
     switch (why.reason) {
-        case vllm::Reason::none: return report::text_of(outcome.error);
+        case vllm::Reason::none:
+            if (outcome.error.code == Errc::not_divisible && sharding.cp > 1 && sharding.tp % sharding.cp != 0) {
+                return fmt::format("--tp {} is not a multiple of --cp {}: vLLM's context ranks are among its tensor "
+                                   "ranks (--decode-context-parallel-size)",
+                                   sharding.tp, sharding.cp);
+            }
+            return report::text_of(outcome.error);
         case vllm::Reason::no_memory:
             return fmt::format("No available memory for the cache blocks ({} available)", gib(why.available));
         case vllm::Reason::not_enough_memory:
@@ -315,7 +328,7 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
         answer.error =
             outcome->error.code != Errc::ok ? outcome->error : vllm::error_of(outcome->sizing.refusal);
         answer.longest_hint = outcome->sizing.refusal.longest;
-        answer.refusal = refusal_text(*outcome);
+        answer.refusal = refusal_text(*outcome, sharding);
         return answer;
     }
     answer.plan = outcome->plan;

@@ -63,6 +63,29 @@ std::string EngineQuestion::text(std::string_view flag, std::string otherwise) c
     return flags->find(flag)->second;
 }
 
+std::string no_rules_words(const EngineAnswer& answer) {
+    return fmt::format("kvcap has no rules of {} for this model or split: {}", answer.rules, answer.refusal);
+}
+
+void refuse_formats(const EngineFace& face, const ModelOptions& model) {
+    if (face.name == "exact") {
+        return;
+    }
+    const bool vllm = face.name == "vllm";
+    const std::string own = vllm ? " (there --mamba-ssm-cache-dtype and --mamba-cache-dtype change it)"
+                            : face.name == "sglang" ? " (there --mamba-ssm-dtype changes it)" : "";
+    const auto refuse = [&](const char* flag, const std::string& asked, const std::string& there) {
+        if (asked != "auto") {
+            stop(Exit::usage, fmt::format("{}: {} decides by its own rules how this is stored{}; kvcap counts that "
+                                          "default. Leave the flag out, or ask with --engine exact",
+                                          flag, face.title, there));
+        }
+    };
+    refuse("--state-dtype", model.state_dtype, own);
+    refuse("--conv-dtype", model.conv_dtype, vllm ? own : "");
+    refuse("--index-dtype", model.index_dtype, "");
+}
+
 std::vector<std::string> doublings(u64 now, u64 least, u64 most) {
     std::vector<std::string> values;
     for (u64 factor = 2; factor <= larger(most, 2) && (now / factor >= least || now <= most / factor); factor *= 2) {

@@ -68,9 +68,14 @@ struct EngineAnswer {
     std::vector<std::string> log{};
     std::vector<Note> notes{};
 
+    /// These rules say nothing of the model or its split: no word of the engine.
+    bool without_rules() const { return !runs() && error.code == Errc::unsupported; }
     bool runs() const { return refusal.empty(); }
     bool fits() const { return runs() && verdict.fits; }
 };
+
+/// "kvcap has no rules of vLLM 0.28.0 for this model or split: layer 0: ..."
+std::string no_rules_words(const EngineAnswer& answer);
 
 /// The row of a plan's group class, with a name for what it holds.
 PoolRow row_of(const PoolPlan& plan, u32 group_class, std::string holds, const Lengths& request);
@@ -97,6 +102,9 @@ struct EngineFace {
     std::string_view memory_flag{};
     std::vector<Knob> (*knobs)(const EngineQuestion& question) = nullptr;
 };
+
+/// An engine stores states and index keys by rules of its own: a usage error when options of `model` say otherwise.
+void refuse_formats(const EngineFace& face, const ModelOptions& model);
 
 /// Whole numbers of a doubling series around `now` (not itself) inside [least, most], the nearest ratio first,
 /// smaller before larger.

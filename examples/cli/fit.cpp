@@ -65,6 +65,9 @@ Finding find(Deployment& on, const Setting& asked, u32 gpus) {
     found.non_kv = on.known_non_kv(asked);
     found.weights = on.weights(asked, 0);
     found.answer = on.ask(asked, found.non_kv);
+    if (found.answer.without_rules()) {
+        stop(Exit::unknown_architecture, no_rules_words(found.answer));
+    }
     found.room = on.most_non_kv(asked);
     found.fits = found.answer.fits();
     found.longest_limit = larger(context_limit(on.formats[0].model), asked.tokens.value);

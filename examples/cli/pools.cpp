@@ -56,7 +56,8 @@ std::string pools_table(const EngineAnswer& answer, report::Unit unit) {
 std::string screen_of(const Answered& one, report::Unit unit, const Session& session) {
     std::string out = session.bold(one.answer.rules) + '\n';
     if (!one.answer.runs()) {
-        return out + paragraph("  does not start: " + one.answer.refusal) + '\n';
+        return out + paragraph("  " + (one.answer.without_rules() ? no_rules_words(one.answer)
+                                                                  : "does not start: " + one.answer.refusal)) + '\n';
     }
     out += pools_table(one.answer, unit) + rows_table(one.answer);
     return out + log_text(one.answer.log, "  log: ");
@@ -116,6 +117,9 @@ void run(PoolsOptions options, Session& session) {
     const bool every = options.on.engine.engine == "all";
     std::vector<Note> notes;
     if (every) {
+        for (const EngineFace* face : engine_faces()) {
+            refuse_formats(*face, options.on.model);
+        }
         options.on.engine.engine = "exact";
     }
     Deployment on = options.on.deployment(notes);
@@ -133,6 +137,9 @@ void run(PoolsOptions options, Session& session) {
     }
     const Model& model = on.formats[0].model;
     for (const Answered& one : all) {
+        if (one.answer.without_rules() && !every) {
+            stop(Exit::unknown_architecture, no_rules_words(one.answer));
+        }
         session.exit = one.answer.runs() ? session.exit : Exit::does_not_fit;
     }
     if (options.output.json) {

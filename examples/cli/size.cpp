@@ -67,6 +67,7 @@ Reserved reserved_by(const SizeOptions& options, const Model& model, const repor
                      std::vector<Note>& notes) {
     const EngineFace& face = options.engine.face();
     const EngineFlags flags = options.engine.flags();
+    refuse_formats(face, options.model);
     Reserved all{};
     for (const report::SizePoint& point : asked.points) {
         EngineQuestion question{.model = &model, .version = options.engine.version(),
@@ -77,6 +78,9 @@ Reserved reserved_by(const SizeOptions& options, const Model& model, const repor
         question.max_len = larger(point.tokens, 1);
         question.flags = &flags;
         const EngineAnswer answer = face.ask(question);
+        if (answer.without_rules()) {
+            stop(Exit::unknown_architecture, no_rules_words(answer));
+        }
         if (!answer.runs()) {
             stop(Exit::does_not_fit, fmt::format("{}: {}", answer.rules, answer.refusal));
         }

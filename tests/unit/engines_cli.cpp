@@ -242,3 +242,19 @@ TEST_CASE("bad input is refused at its place, with the value and what was wanted
     refused(config + "\"quantization_config\": {\"kv_cache_scheme\": {\"num_bits\": 7, \"type\": \"float\"}}}'", 3,
             "/quantization_config/kv_cache_scheme/num_bits: 7");
 }
+
+TEST_CASE("what kvcap does not know of an engine is said as such") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string fit = "fit llama-3.1-8b --kv-budget 40GiB --tokens 8k --engine ";
+    refused(fit + "vllm@2030-01-01", 4, "nearest: vllm@2026-08-20");
+    refused(fit + "llamacpp@2030-01-01", 4, "nearest: llamacpp@2026-09-28");
+    refused(fit + "vllm --state-dtype f32", 2, "--state-dtype");
+    refused(fit + "vllm --cp 4", 1, "--cp 4");
+    refused(fit + "vllm --engine-max-len 1k", 1, "DOES NOT FIT");
+    refused("fit jamba-1.5-mini --kv-budget 40GiB --tokens 8k --engine sglang", 4, "kvcap has no rules of SGLang");
+    refused("fit llama-3.1-8b --gpu h100 --gpus 0", 2, "--gpus");
+    const Ran one_cache = kvcap("fit gpt-oss-120b --engine llamacpp --kv-budget 100GiB --tokens 4096 --batch 8 --kv-unified");
+    CHECK(one_cache.code == 0);
+}
