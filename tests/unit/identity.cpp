@@ -575,6 +575,8 @@ TEST_CASE("another adapter, another image, another data-parallel rank's own cach
     ChunkIdentity asked = held;
     asked.adapter = "chat";
     CHECK_FALSE(exchangeable(format, held, format, asked));
+    CHECK_FALSE(exchangeable(FormatIdentity{}, held, FormatIdentity{}, held));
+    CHECK_FALSE(exchangeable(format, ChunkIdentity{}, format, ChunkIdentity{}));
     asked = held;
     asked.adapter = stated_none, asked.adapter_version = stated_none;
     CHECK_FALSE(exchangeable(format, held, format, asked));

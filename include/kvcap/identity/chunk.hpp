@@ -96,10 +96,10 @@ constexpr Fields diff(const ChunkIdentity& a, const ChunkIdentity& b) noexcept {
     return differing;
 }
 
-/// May b's request use a's bytes? Only when nothing differs, in format and in content.
+/// May b's request use a's bytes? Only when nothing differs, in format and in content, and nothing was left unsaid.
 constexpr bool exchangeable(const FormatIdentity& a, const ChunkIdentity& of_a, const FormatIdentity& b,
                             const ChunkIdentity& of_b) noexcept {
-    return diff(a, b).empty() && diff(of_a, of_b).empty();
+    return !refusal_of(a) && !refusal_of(of_a) && diff(a, b).empty() && diff(of_a, of_b).empty();
 }
 
 }  // namespace kvcap::inline v1
