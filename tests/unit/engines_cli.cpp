@@ -90,7 +90,8 @@ TEST_CASE("screens of engines fit 80 columns") {
               "sweep " + model + " qwen3-next-80b-a3b nemotron-3-nano-30b-a3b --tokens 1k,1m --tp 1,2"}) {
             const Ran ran = kvcap(run);
             CAPTURE(run, ran.out, ran.err);
-            CHECK((ran.code == 0 || ran.code == 1));
+            const bool no_rules = ran.code == 4 && ran.err.find("kvcap has no rules of") != std::string::npos;
+            CHECK((ran.code == 0 || ran.code == 1 || no_rules));
             CHECK(program::widest(ran.out) <= 80);
         }
     }
