@@ -162,7 +162,9 @@ std::string textbook_text(const std::vector<Side>& sides, report::Unit unit) {
     }
     std::string out = textbook_table(sides, unit, false, true).text();
     for (const Side& side : sides) {
-        out += paragraph(fmt::format("{}  {}: {}", &side - sides.data() + 1, textbook_name(side, sides), why_of(side))) + '\n';
+        out += paragraph(fmt::format("{}  {}: {}", &side - sides.data() + 1, textbook_name(side, sides),
+                                     why_of(side))) +
+               '\n';
     }
     return out;
 }

@@ -255,9 +255,10 @@ Model load_for(const EngineFace& face, const ModelOptions& options, std::vector<
     const std::vector<Note> own = std::move(model.notes);
     model = load(stored);
     model.notes = own;
-    notes.push_back({Origin::assumed, "states",
-                     fmt::format("f32, as SGLang stores them unless --mamba-ssm-dtype says otherwise; the model says {}",
-                                 plain)});
+    notes.push_back(
+        {Origin::assumed, "states",
+         fmt::format("f32, as SGLang stores them unless --mamba-ssm-dtype says otherwise; the model says {}",
+                     plain)});
     return model;
 }
 

@@ -70,7 +70,8 @@ OwnedIdentity read_file(const std::string& path) {
         stop(problem);
     }
     if (states_nothing(*read)) {
-        stop(Exit::bad_input, path + ": no fact is in it; wanted an identity, such as kvcap identity MODEL --json prints");
+        stop(Exit::bad_input,
+             path + ": no fact is in it; wanted an identity, such as kvcap identity MODEL --json prints");
     }
     return std::move(*read);
 }
@@ -95,8 +96,9 @@ void check_dtype(const std::string& value) {
     }
     if (std::find(names.begin(), names.end(), value) == names.end()) {
         const std::string near = nearest(value, names);
-        stop(Exit::usage, fmt::format("--set kv_dtype: '{}' is no element type of a cache{}", value,
-                                      near.empty() ? "; wanted bf16, fp8_e4m3, nvfp4 ..." : " (nearest: " + near + ")"));
+        stop(Exit::usage,
+             fmt::format("--set kv_dtype: '{}' is no element type of a cache{}", value,
+                         near.empty() ? "; wanted bf16, fp8_e4m3, nvfp4 ..." : " (nearest: " + near + ")"));
     }
 }
 
@@ -431,8 +433,10 @@ void run_diff(const IdentityOptions& options, Session& session) {
         return session.print(json.end().end().text());
     }
     const std::string unsaid =
-        missing.empty() ? ""
-                        : paragraph(fmt::format("Missing from one or both ({}): {}", missing.size(), names_of(missing))) + '\n';
+        missing.empty()
+            ? ""
+            : paragraph(fmt::format("Missing from one or both ({}): {}", missing.size(), names_of(missing))) +
+                  '\n';
     if (!differing.empty()) {
         return session.print(words_of_diff(a, b, differing, fmt::format("{}", fmt::join(blind, ", "))) + unsaid);
     }

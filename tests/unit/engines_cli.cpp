@@ -256,6 +256,7 @@ TEST_CASE("what kvcap does not know of an engine is said as such") {
     refused(fit + "vllm --engine-max-len 1k", 1, "DOES NOT FIT");
     refused("fit jamba-1.5-mini --kv-budget 40GiB --tokens 8k --engine sglang", 4, "kvcap has no rules of SGLang");
     refused("fit llama-3.1-8b --gpu h100 --gpus 0", 2, "--gpus");
-    const Ran one_cache = kvcap("fit gpt-oss-120b --engine llamacpp --kv-budget 100GiB --tokens 4096 --batch 8 --kv-unified");
+    const Ran one_cache =
+        kvcap("fit gpt-oss-120b --engine llamacpp --kv-budget 100GiB --tokens 4096 --batch 8 --kv-unified");
     CHECK(one_cache.code == 0);
 }
