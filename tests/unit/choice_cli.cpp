@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // plan, roofline and advise as a script sees them: published numbers, the eight scenarios of advice, launch
 // lines that are read back and fit, JSON against its schema, screens of 80 columns, exit codes.
+#include "json_schema.hpp"
 #include "program.hpp"
 
 #include <catch2/catch.hpp>
@@ -8,6 +9,7 @@
 #include <vector>
 
 using namespace program;
+using nlohmann::json;
 
 namespace {
 
@@ -16,7 +18,7 @@ json json_of(const std::string& arguments, const std::string& schema, int code =
     CAPTURE(arguments, ran.err);
     REQUIRE(ran.code == code);
     const json read = json::parse(ran.out);
-    CHECK(violation_of(read, schema) == "");
+    CHECK(schemas::violation_of(read, schema) == "");
     return read;
 }
 

@@ -1,131 +1,43 @@
 // SPDX-License-Identifier: MIT
 // The program as a script sees it: what goes to which stream, exit codes, JSON against its schema, CSV,
 // colours.
+#include "json_schema.hpp"
+#include "program.hpp"
+
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace {
 
 using nlohmann::json;
 
-struct Ran {
-    int code = -1;
-    std::string out;
-    std::string err;
-};
+using program::Ran;
+using program::text_of;
+using program::widest;
 
-std::string text_of(const std::filesystem::path& path) {
-    std::ifstream file{path, std::ios::binary};
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
-const char* program() {
-    return std::getenv("KVCAP_CLI");
-}
-
-/// Runs `kvcap arguments` in a shell; `before` stands in front of the program (a variable, a pipe).
 Ran kvcap(const std::string& arguments, const std::string& before = {}) {
-    const auto stem = std::filesystem::temp_directory_path() / ("kvcap-cli-" + std::to_string(::getpid()));
-    const std::string out = stem.string() + ".out";
-    const std::string err = stem.string() + ".err";
-    const std::string command = before + " '" + program() + "' " + arguments + " >" + out + " 2>" + err;
-    const int status = std::system(command.c_str());
-    Ran ran{WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(out), text_of(err)};
-    std::filesystem::remove(out);
-    std::filesystem::remove(err);
-    return ran;
-}
-
-/// The part of JSON Schema that our schemas use; returns the first violation, empty when there is none.
-std::string violation(const json& value, const json& schema, const json& root, const std::string& at = "") {
-    if (schema.contains("$ref")) {
-        return violation(value, root["$defs"][schema["$ref"].get<std::string>().substr(8)], root, at);
-    }
-    if (schema.contains("const") && value != schema["const"]) {
-        return at + ": not " + schema["const"].dump();
-    }
-    if (schema.contains("enum") &&
-        std::find(schema["enum"].begin(), schema["enum"].end(), value) == schema["enum"].end()) {
-        return at + ": " + value.dump() + " is none of the enum";
-    }
-    const auto is = [&](const std::string& type) {
-        return (type == "object" && value.is_object()) || (type == "array" && value.is_array()) ||
-               (type == "string" && value.is_string()) || (type == "integer" && value.is_number_integer()) ||
-               (type == "number" && value.is_number()) || (type == "boolean" && value.is_boolean()) ||
-               (type == "null" && value.is_null());
-    };
-    if (schema.contains("type")) {
-        const json types = schema["type"].is_array() ? schema["type"] : json::array({schema["type"]});
-        if (std::none_of(types.begin(), types.end(), [&](const json& type) { return is(type); })) {
-            return at + ": " + value.dump().substr(0, 40) + " is no " + schema["type"].dump();
-        }
-    }
-    for (const json& key : schema.value("required", json::array())) {
-        if (!value.contains(key)) {
-            return at + ": without " + key.dump();
-        }
-    }
-    if (value.is_object()) {
-        for (const auto& [key, part] : value.items()) {
-            if (!schema["properties"].contains(key)) {
-                return at + ": unknown key " + key;
-            }
-            if (std::string wrong = violation(part, schema["properties"][key], root, at + '/' + key);
-                !wrong.empty()) {
-                return wrong;
-            }
-        }
-    }
-    for (std::size_t i = 0; value.is_array() && i < value.size(); ++i) {
-        if (std::string wrong = violation(value[i], schema["items"], root, at + '/' + std::to_string(i));
-            !wrong.empty()) {
-            return wrong;
-        }
-    }
-    return {};
+    return program::run(arguments, before);
 }
 
 json size_json(const std::string& arguments) {
     const Ran ran = kvcap("size " + arguments + " --json");
     CAPTURE(arguments, ran.err);
     REQUIRE(ran.code == 0);
-    const json schema = json::parse(
-        text_of(std::filesystem::path{KVCAP_SOURCE_DIR} / "docs/reference/schemas/size.schema.json"));
     const json read = json::parse(ran.out);
-    CHECK(violation(read, schema, schema) == "");
+    CHECK(schemas::violation_of(read, "size") == "");
     return read;
-}
-
-/// Columns of the longest line.
-std::size_t widest(const std::string& text) {
-    std::istringstream lines{text};
-    std::size_t most = 0;
-    for (std::string line; std::getline(lines, line);) {
-        most = std::max(most, line.size());
-    }
-    return most;
 }
 
 }  // namespace
 
-/// Only a build without examples has no program to run.
-#define NEEDS_PROGRAM()                                   \
-    if (program() == nullptr) {                           \
-        WARN("KVCAP_CLI is not set: no program to test"); \
-        return;                                           \
-    }
-
 TEST_CASE("bare kvcap prints three commands that work") {
-    NEEDS_PROGRAM()
+    if (!program::known()) {
+        return;
+    }
     const Ran bare = kvcap("");
     CHECK(bare.code == 0);
     CHECK(bare.err.empty());
@@ -143,7 +55,9 @@ TEST_CASE("bare kvcap prints three commands that work") {
 }
 
 TEST_CASE("every verb has a help with an example, and every line of help fits 80 columns") {
-    NEEDS_PROGRAM()
+    if (!program::known()) {
+        return;
+    }
     const Ran help = kvcap("--help");
     REQUIRE(help.code == 0);
     CHECK(widest(help.out) <= 80);
@@ -168,7 +82,9 @@ TEST_CASE("every verb has a help with an example, and every line of help fits 80
 }
 
 TEST_CASE("size of DeepSeek-V3 as on the screen") {
-    NEEDS_PROGRAM()
+    if (!program::known()) {
+        return;
+    }
     const Ran ran = kvcap("size deepseek-v3 --tokens 32k --tp 8");
     CHECK(ran.code == 0);
     CHECK(ran.err.empty());
@@ -185,7 +101,9 @@ TEST_CASE("size of DeepSeek-V3 as on the screen") {
 }
 
 TEST_CASE("size --json keeps its schema and its numbers") {
-    NEEDS_PROGRAM()
+    if (!program::known()) {
+        return;
+    }
     const json v3 = size_json("deepseek-v3 --tokens 8k,32k --tp 8 --pp 2 --dp 3 --batch 4 --per-layer");
     CHECK(v3["model"] == "deepseek-ai/DeepSeek-V3");
     CHECK(v3["kv_cache_dtype"] == "bf16");
@@ -218,7 +136,9 @@ TEST_CASE("size --json keeps its schema and its numbers") {
 }
 
 TEST_CASE("csv, units and colours") {
-    NEEDS_PROGRAM()
+    if (!program::known()) {
+        return;
+    }
     const Ran csv = kvcap("size 'gqa(8,128)' --tokens 1k --tp 2 --csv");
     CHECK(csv.out ==
           "tokens,sequences,scope,pp,tp,cp,dp,bytes_per_token,held_bytes\n"
@@ -235,7 +155,9 @@ TEST_CASE("csv, units and colours") {
 }
 
 TEST_CASE("exit codes: 2 usage, 3 bad input, 4 unknown architecture; nothing on stdout") {
-    NEEDS_PROGRAM()
+    if (!program::known()) {
+        return;
+    }
     const auto fails = [](const std::string& arguments, int code, const std::string& words,
                           const std::string& before = {}) {
         const Ran ran = kvcap(arguments, before);
@@ -268,7 +190,9 @@ TEST_CASE("exit codes: 2 usage, 3 bad input, 4 unknown architecture; nothing on 
 }
 
 TEST_CASE("models from stdin, files and folders are the same model") {
-    NEEDS_PROGRAM()
+    if (!program::known()) {
+        return;
+    }
     const std::string folder =
         std::filesystem::temp_directory_path().string() + "/kvcap-cli-model-" + std::to_string(::getpid());
     std::filesystem::create_directories(folder);
@@ -284,7 +208,9 @@ TEST_CASE("models from stdin, files and folders are the same model") {
 }
 
 TEST_CASE("models lists, searches and names what it shows") {
-    NEEDS_PROGRAM()
+    if (!program::known()) {
+        return;
+    }
     const json all = json::parse(kvcap("models --json").out);
     CHECK(all["schema"] == "kvcap.models/1");
     CHECK(all["models"].size() >= 100);
@@ -299,7 +225,9 @@ TEST_CASE("models lists, searches and names what it shows") {
 }
 
 TEST_CASE("a card's spec line is the card's model") {
-    NEEDS_PROGRAM()
+    if (!program::known()) {
+        return;
+    }
     const json models = json::parse(kvcap("models --json").out)["models"];
     for (std::size_t i = 0; i < models.size(); i += 5) {
         const std::string spec = models[i]["spec"];
@@ -313,7 +241,9 @@ TEST_CASE("a card's spec line is the card's model") {
 }
 
 TEST_CASE("screens fit 80 columns, whatever the model") {
-    NEEDS_PROGRAM()
+    if (!program::known()) {
+        return;
+    }
     const json models = json::parse(kvcap("models --json").out);
     for (const json& model : models["models"]) {
         const std::string name = model["name"];
@@ -331,6 +261,8 @@ TEST_CASE("screens fit 80 columns, whatever the model") {
 }
 
 TEST_CASE("a reader that leaves early is no error") {
-    NEEDS_PROGRAM()
+    if (!program::known()) {
+        return;
+    }
     CHECK(kvcap("models --json | head -c 100", "").err.empty());
 }

@@ -44,7 +44,7 @@ inline std::string violation(const json& value, const json& schema, const json& 
             return at + ": " + value.dump().substr(0, 40) + " is no " + schema["type"].dump();
         }
     }
-    for (const json& key : schema.value("required", json::array())) {
+    for (const json& key : value.is_object() ? schema.value("required", json::array()) : json::array()) {
         if (!value.contains(key)) {
             return at + ": without " + key.dump();
         }
@@ -62,6 +62,9 @@ inline std::string violation(const json& value, const json& schema, const json& 
             }
         }
     }
+    if (value.is_array() && !schema.contains("items")) {
+        return at + ": a list whose items the schema does not describe";
+    }
     for (std::size_t i = 0; value.is_array() && i < value.size(); ++i) {
         if (std::string wrong = violation(value[i], schema["items"], root, at + '/' + std::to_string(i));
             !wrong.empty()) {
@@ -69,6 +72,12 @@ inline std::string violation(const json& value, const json& schema, const json& 
         }
     }
     return {};
+}
+
+/// The first violation of the verb's schema.
+inline std::string violation_of(const json& value, const std::string& verb) {
+    const json schema = of(verb);
+    return violation(value, schema, schema);
 }
 
 }  // namespace schemas

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kvcap doctor as a script sees it: exit codes, JSON, and nothing of a log on the screen that a terminal would obey.
-#include <sys/wait.h>
-#include <unistd.h>
+#include "program.hpp"
+
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -11,29 +11,9 @@
 
 namespace {
 
-struct Doctor {
-    int code = -1;
-    std::string out;
-};
-
 /// Feeds `log` to `kvcap doctor - arguments`.
-Doctor doctor(const std::string& log, const std::string& arguments = {}) {
-    const char* program = std::getenv("KVCAP_CLI");
-    const auto stem = std::filesystem::temp_directory_path() / ("kvcap-doctor-" + std::to_string(::getpid()));
-    std::ofstream{stem.string() + ".log", std::ios::binary} << log;
-    const std::string command = "'" + std::string{program == nullptr ? "" : program} + "' doctor - " + arguments +
-                                " <" + stem.string() + ".log >" + stem.string() + ".out 2>/dev/null";
-    const int status = std::system(command.c_str());
-    std::ifstream out{stem.string() + ".out", std::ios::binary};
-    std::ostringstream text;
-    text << out.rdbuf();
-    std::filesystem::remove(stem.string() + ".log");
-    std::filesystem::remove(stem.string() + ".out");
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text.str()};
-}
-
-bool program_known() {
-    return std::getenv("KVCAP_CLI") != nullptr;
+program::Ran doctor(const std::string& log, const std::string& arguments = {}) {
+    return program::run("doctor - " + arguments, {}, log);
 }
 
 const std::string hybrid_start =
@@ -47,10 +27,10 @@ const std::string hybrid_start =
 }  // namespace
 
 TEST_CASE("doctor: 0 when printed and predicted agree, 1 when not, 3 without an engine", "[cli][log]") {
-    if (!program_known()) {
+    if (!program::known()) {
         return;
     }
-    const Doctor good = doctor(hybrid_start + "GPU KV cache size: 39,072 tokens\n", "--json");
+    const program::Ran good = doctor(hybrid_start + "GPU KV cache size: 39,072 tokens\n", "--json");
     CHECK(good.code == 0);
     const nlohmann::json json = nlohmann::json::parse(good.out);
     CHECK(json["schema"] == "kvcap.doctor/1");
@@ -66,13 +46,13 @@ TEST_CASE("doctor: 0 when printed and predicted agree, 1 when not, 3 without an 
 }
 
 TEST_CASE("doctor: control characters of a log stay there", "[cli][log]") {
-    if (!program_known()) {
+    if (!program::known()) {
         return;
     }
     const std::string log =
         "Resolved architecture: A\033]0;title\007\033[31mB\x01\xC2\x9B\nGPU KV cache size: 64 tokens\n";
     for (const char* arguments : {"--color never", "--json"}) {
-        const Doctor ran = doctor(log, arguments);
+        const program::Ran ran = doctor(log, arguments);
         CHECK(ran.code == 0);
         CHECK(ran.out.find('A') != std::string::npos);
         for (const char c : ran.out) {
@@ -83,7 +63,7 @@ TEST_CASE("doctor: control characters of a log stay there", "[cli][log]") {
 }
 
 TEST_CASE("doctor: arguments that are cut off may have asked for drafts", "[cli][log]") {
-    if (!program_known()) {
+    if (!program::known()) {
         return;
     }
     // A start with three MTP tokens: 48 states of (3 + 3) convolution rows, 17 attention layers, 205 blocks of 1,600.
@@ -108,7 +88,7 @@ TEST_CASE("doctor: arguments that are cut off may have asked for drafts", "[cli]
 }
 
 TEST_CASE("doctor: figures that cannot be are told with their line and value", "[cli][log]") {
-    if (!program_known()) {
+    if (!program::known()) {
         return;
     }
     const auto findings = [](const std::string& log) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // `kvcap reuse` as a script sees it.
+#include "program.hpp"
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
@@ -15,16 +15,8 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-struct Ran {
-    int code = -1;
-    std::string out;
-    std::string err;
-};
-
-std::string text_of(const fs::path& path) {
-    std::ifstream file{path, std::ios::binary};
-    return {std::istreambuf_iterator<char>{file}, {}};
-}
+using program::Ran;
+using program::text_of;
 
 /// Runs `kvcap reuse arguments`; SCENARIO in them is a file with that text.
 Ran reuse(std::string arguments, const std::string& scenario = {}) {
@@ -34,24 +26,9 @@ Ran reuse(std::string arguments, const std::string& scenario = {}) {
     if (const auto at = arguments.find("SCENARIO"); at != std::string::npos) {
         arguments.replace(at, 8, file);
     }
-    const std::string out = stem.string() + ".out";
-    const std::string err = stem.string() + ".err";
-    const std::string command =
-        std::string{"'"} + std::getenv("KVCAP_CLI") + "' reuse " + arguments + " >" + out + " 2>" + err;
-    const int status = std::system(command.c_str());
-    const Ran ran{WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(out), text_of(err)};
-    for (const std::string& name : {file, out, err}) {
-        fs::remove(name);
-    }
+    const Ran ran = program::run("reuse " + arguments);
+    fs::remove(file);
     return ran;
-}
-
-bool built() {
-    if (std::getenv("KVCAP_CLI") == nullptr) {
-        WARN("KVCAP_CLI is not set: the program is not built here");
-        return false;
-    }
-    return true;
 }
 
 const std::string hybrid = R"({"prompt_tokens": 2000, "groups": [
@@ -61,7 +38,7 @@ const std::string hybrid = R"({"prompt_tokens": 2000, "groups": [
     {"name": "upper half", "shared_with": "full"}]})";
 
 TEST_CASE("reuse: a scenario on the screen", "[cli]") {
-    if (!built()) {
+    if (!program::known()) {
         return;
     }
     const Ran ran = reuse("SCENARIO", hybrid);
@@ -74,7 +51,7 @@ TEST_CASE("reuse: a scenario on the screen", "[cli]") {
 }
 
 TEST_CASE("reuse: a scenario as JSON", "[cli]") {
-    if (!built()) {
+    if (!program::known()) {
         return;
     }
     const Ran ran = reuse("SCENARIO --json", hybrid);
@@ -105,7 +82,7 @@ TEST_CASE("reuse: a scenario as JSON", "[cli]") {
 }
 
 TEST_CASE("reuse: a model's rule, and a question about it", "[cli]") {
-    if (!built()) {
+    if (!program::known()) {
         return;
     }
     const std::string model = "'8*gqa(8,128) + 40*window(1024, gqa(8,128))'";
@@ -122,7 +99,7 @@ TEST_CASE("reuse: a model's rule, and a question about it", "[cli]") {
 }
 
 TEST_CASE("reuse: what is refused", "[cli]") {
-    if (!built()) {
+    if (!program::known()) {
         return;
     }
     const auto refused = [](const Ran& ran, int code, const std::string& words) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Engines' hits beside the ideal one: equal to what the engines recorded, explained by named rules, and as
 // the program prints them.
+#include "json_schema.hpp"
 #include "program.hpp"
 
 #include <catch2/catch.hpp>
@@ -307,7 +308,7 @@ json prompts_json(const std::string& arguments, const std::string& prompts = cha
     INFO(ran.err);
     REQUIRE(ran.code == 0);
     const json answer = json::parse(ran.out);
-    CHECK(program::violation_of(answer, "reuse_engine") == "");
+    CHECK(schemas::violation_of(answer, "reuse_engine") == "");
     return answer;
 }
 
@@ -323,7 +324,7 @@ TEST_CASE("reuse --engine: a scenario under each engine", "[cli]") {
         REQUIRE(screen.code == 0);
         CHECK(program::widest(screen.out) <= 80);
         const json answer = json::parse(reuse("FILE --json --engine " + engine, hybrid_scenario).out);
-        CHECK(program::violation_of(answer, "reuse_engine") == "");
+        CHECK(schemas::violation_of(answer, "reuse_engine") == "");
         CHECK(answer["ideal_tokens"] == 1024);
         CHECK(answer["hit_tokens"] == (engine == "trtllm" ? 0 : 1024));
         CHECK(answer["reasons"].size() == (engine == "trtllm" ? 1 : 0));

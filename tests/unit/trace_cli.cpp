@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // `kvcap simulate` and `kvcap identity` as a script sees them.
+#include "json_schema.hpp"
+#include "program.hpp"
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
@@ -15,16 +16,8 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-struct Ran {
-    int code = -1;
-    std::string out;
-    std::string err;
-};
-
-std::string text_of(const fs::path& path) {
-    std::ifstream file{path, std::ios::binary};
-    return {std::istreambuf_iterator<char>{file}, {}};
-}
+using program::Ran;
+using program::text_of;
 
 /// A folder of its own that goes away.
 struct Folder {
@@ -37,47 +30,8 @@ struct Folder {
         std::ofstream{path / name, std::ios::binary} << text;
         return (path / name).string();
     }
-    Ran kvcap(const std::string& arguments) const {
-        const std::string command = std::string{"'"} + std::getenv("KVCAP_CLI") + "' " + arguments + " >" +
-                                    (path / "out").string() + " 2>" + (path / "err").string();
-        const int status = std::system(command.c_str());
-        return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(path / "out"), text_of(path / "err")};
-    }
+    Ran kvcap(const std::string& arguments) const { return program::run(arguments); }
 };
-
-bool built() {
-    if (std::getenv("KVCAP_CLI") == nullptr) {
-        WARN("KVCAP_CLI is not set: the program is not built here");
-        return false;
-    }
-    return true;
-}
-
-/// The first place where `value` has a key that the schema does not know, or lacks one that it requires; else empty.
-std::string unknown(const json& value, const json& schema, const std::string& at = "") {
-    std::string wrong;
-    for (const json& key : schema.value("required", json::array())) {
-        wrong = wrong.empty() && !value.contains(key) ? at + ": without " + key.dump() : wrong;
-    }
-    if (value.is_object()) {
-        for (const auto& [key, part] : value.items()) {
-            const bool known = schema.contains("properties") && schema["properties"].contains(key);
-            wrong = !wrong.empty() ? wrong
-                    : known        ? unknown(part, schema["properties"][key], at + '/' + key)
-                                   : at + '/' + key;
-        }
-    } else if (value.is_array() && schema.contains("items")) {
-        for (const json& part : value) {
-            wrong = wrong.empty() ? unknown(part, schema["items"], at + "/-") : wrong;
-        }
-    }
-    return wrong;
-}
-
-json schema(const std::string& name) {
-    return json::parse(
-        text_of(fs::path{KVCAP_SOURCE_DIR} / "docs" / "reference" / "schemas" / (name + ".schema.json")));
-}
 
 /// Two conversations over one shared block of 512 tokens; the first is continued once.
 const std::string trace =
@@ -103,7 +57,7 @@ const std::string run_config =
 }  // namespace
 
 TEST_CASE("simulate answers with exact curves, tiers and a picture") {
-    if (!built()) {
+    if (!program::known()) {
         return;
     }
     const Folder folder;
@@ -118,8 +72,8 @@ TEST_CASE("simulate answers with exact curves, tiers and a picture") {
     REQUIRE(ran.code == 0);
     const json got = json::parse(ran.out);
     CHECK(got["schema"] == "kvcap.simulate/1");
-    CHECK(unknown(got, schema("simulate")) == "");
-    CHECK(unknown(json{{"schema", 1}}, schema("simulate")) != "");
+    CHECK(schemas::violation_of(got, "simulate") == "");
+    CHECK(schemas::violation_of(json{{"schema", 1}}, "simulate") != "");
     CHECK(got["trace"]["prompt_tokens"] == 3800);
     CHECK(got["trace"]["distinct_blocks"] == 7);
     // One block takes 512 x 2 x 128 x 2 bytes. The second request hits the root, the third the root and block 1.
@@ -153,7 +107,7 @@ TEST_CASE("simulate answers with exact curves, tiers and a picture") {
 }
 
 TEST_CASE("simulate reads Bailian's and LMCache's traces") {
-    if (!built()) {
+    if (!program::known()) {
         return;
     }
     const Folder folder;
@@ -193,7 +147,7 @@ TEST_CASE("simulate reads Bailian's and LMCache's traces") {
 }
 
 TEST_CASE("simulate refuses what it cannot answer") {
-    if (!built()) {
+    if (!program::known()) {
         return;
     }
     const Folder folder;
@@ -223,12 +177,12 @@ TEST_CASE("simulate refuses what it cannot answer") {
 }
 
 TEST_CASE("identity: digest, difference, key, and what is left out") {
-    if (!built()) {
+    if (!program::known()) {
         return;
     }
     const Folder folder;
     const std::string a = folder.file("a.json", identity);
-    CHECK(unknown(json::parse(identity), schema("identity")) == "");
+    CHECK(schemas::violation_of(json::parse(identity), "identity") == "");
     std::string other = identity;
     other.replace(other.find("fp8_e4m3"), 8, "fp8_e5m2");
     const std::string b = folder.file("b.json", other);
@@ -291,7 +245,7 @@ TEST_CASE("identity: digest, difference, key, and what is left out") {
 }
 
 TEST_CASE("identity: what is not stated is never exchangeable, and what contradicts is refused") {
-    if (!built()) {
+    if (!program::known()) {
         return;
     }
     const Folder folder;
@@ -300,7 +254,8 @@ TEST_CASE("identity: what is not stated is never exchangeable, and what contradi
     CHECK(unknown_yet.code == 2);
     CHECK(unknown_yet.out.find("weights_revision") != std::string::npos);
     const json told = json::parse(folder.kvcap("identity diff " + part + ' ' + part + " --json").out);
-    CHECK(unknown(told, schema("identity")["$defs"]["diff"]) == "");
+    const json schema = schemas::of("identity");
+    CHECK(schemas::violation(told, schema["$defs"]["diff"], schema) == "");
     CHECK(told["exchangeable"] == false);
     CHECK(told["complete"] == false);
     CHECK(told["missing"].dump().find("weights_revision") != std::string::npos);
