@@ -10,8 +10,6 @@ command -v "$conan" > /dev/null || { echo "conan.sh: there is no $conan; pip ins
 CONAN_HOME=$(mktemp -d)
 export CONAN_HOME
 trap 'rm -rf "$CONAN_HOME"' EXIT
-cmp "$here/main.cpp" "$source/.conan/test_package/main.cpp"
-version_of() { sed -n "s/.*define $1 \"*\\([0-9.]*\\)\"*.*/\\1/p" "$2" | head -1; }
 "$conan" profile detect > /dev/null 2>&1
 sed -i 's/^compiler.cppstd=.*/compiler.cppstd=20/' "$CONAN_HOME/profiles/default"
 cp "$CONAN_HOME/profiles/default" "$CONAN_HOME/profiles/system"

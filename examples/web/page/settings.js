@@ -30,9 +30,11 @@ function showLanguage() {
   byId("language").lang = language === "zh" ? "en" : "zh-CN";
 }
 
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+
+/// theme: "light", "dark", or nothing: what the system has.
 function showTheme(theme) {
-  if (theme) document.documentElement.dataset.theme = theme;
-  else delete document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = theme || (systemIsDark.matches ? "dark" : "light");
   byId("theme").value = theme || "";
 }
 
@@ -41,6 +43,7 @@ export function buildSettings(whenChanged) {
   language = remembered("language") || (navigator.language.startsWith("zh") ? "zh" : "en");
   showLanguage();
   showTheme(remembered("theme"));
+  systemIsDark.addEventListener("change", () => showTheme(byId("theme").value));
   byId("language").addEventListener("click", () => {
     language = language === "zh" ? "en" : "zh";
     remember("language", language);
