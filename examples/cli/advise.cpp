@@ -88,7 +88,7 @@ LayerList reusing_of(const AdviseOptions& options, const Work& work) {
 /// GPUs that the split takes, all replicas together.
 u64 gpus_of_split(const AdviseOptions& options) {
     const ShardingOptions& split = options.sharding;
-    return saturating_product(saturating_product(u64{split.tp} * split.pp, split.cp), split.dp);
+    return saturating_product(saturating_product(u64{split.tp} * split.pp, split.cp_among_tp ? 1 : split.cp), split.dp);
 }
 
 /// GPUs there are: those of --gpus, or as many as the split takes.
@@ -265,7 +265,9 @@ void add_advise(CLI::App& app, Session& session) {
     options->lengths.add_to(*verb);
     verb->add_option("--goal", options->goal, "memory, latency, ttft or throughput")->capture_default_str();
     options->device.add_to(*verb);
-    verb->add_option("--gpus", options->gpus, "How many there are: replicas and more TP")->group("Device");
+    verb->add_option("--gpus", options->gpus, "How many there are: replicas and more TP")
+        ->group("Device")
+        ->check(CLI::Range(1u, 0xffff'ffffu));
     verb->add_option("--util", options->util, "Share of memory that may be used")
         ->group("Device")
         ->capture_default_str();

@@ -105,11 +105,12 @@ struct ModelOptions {
     void add_formats_to(CLI::App& verb);
 };
 
-/// --tp --pp --cp --dp --dp-attention --pp-split
+/// --tp --pp --cp --dp --dp-attention --pp-split; --decode-context-parallel-size: `cp` ranks that are tensor ranks
 struct ShardingOptions {
     u32 tp = 1;
     u32 pp = 1;
     u32 cp = 1;
+    bool cp_among_tp = false;
     u32 dp = 1;
     bool dp_attention = false;
     std::string pp_split = "first";

@@ -112,7 +112,7 @@ EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
     const u64 wanted = (asked.longest().prompt + asked.longest().decoded).value;
     if (answer.runs() && wanted > asked.max_len) {
         answer.verdict.fits = false;
-        answer.notes.push_back({Origin::given, "--engine-max-len",
+        answer.notes.push_back({Origin::assumed, "--engine-max-len",
                                 fmt::format("{}: a request of {} tokens is longer, and the engine refuses it",
                                             report::grouped(asked.max_len), report::grouped(wanted))});
     }
@@ -309,7 +309,8 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     on.mix = mix_of(distribution, points[0], lengths, asked.read);
     on.max_len = max_model_len.empty() ? 0 : count_of(max_model_len, "--engine-max-len");
     const u64 ranks = dp_names_attention() ? sharding.dp : u64{sharding.tp} * sharding.dp;
-    const u64 own_cp = on.face->name == "vllm" ? 1 : sharding.cp;  // vLLM's context ranks are tensor ranks
+    const bool among = sharding.cp_among_tp || on.face->name == "vllm";  // vLLM's context ranks are tensor ranks
+    const u64 own_cp = among ? 1 : sharding.cp;
     const u64 needed = ranks * sharding.pp * own_cp;
     const u64 allowed = asked.read.max_context;
     for (const Lengths& each : on.mix.each) {

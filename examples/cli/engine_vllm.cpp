@@ -11,25 +11,24 @@ namespace kvcap::cli {
 
 namespace {
 
+std::string day_text(u64 day) {
+    return fmt::format("{:04}-{:02}-{:02}", day / 10000, day / 100 % 100, day % 100);
+}
+
 vllm::Rules rules_of(const std::string& version) {
     if (version.empty()) {
         return vllm::newest_rules;
     }
     const Result<vllm::Rules> rules = vllm::rules_named(version.c_str());
-    if (rules && rules->release == 0 && rules->day > vllm::newest_day) {
+    const bool ahead = rules && rules->day > vllm::newest_day;  // a nightly whose rules may have changed since
+    if (!rules || ahead) {
+        const u64 nearest = ahead ? vllm::newest_day : rules.error().want;
         stop(Exit::unknown_architecture,
-             fmt::format("--engine: no rules are known for vLLM of {}; known are days up to {} (nearest: "
-                         "vllm@{:04}-{:02}-{:02})",
-                         version, vllm::newest_day, vllm::newest_day / 10000, vllm::newest_day / 100 % 100,
-                         vllm::newest_day % 100));
-    }
-    if (!rules) {
-        stop(Exit::unknown_architecture,
-             fmt::format("--engine: no rules are known for vLLM {}; known are 0.{} to 0.{}, and days up to "
-                         "{} (nearest: "
-                         "0.{})",
-                         version, vllm::oldest_release, vllm::newest_release, vllm::newest_day,
-                         rules.error().want > 1000 ? vllm::oldest_release : rules.error().want));
+             fmt::format("--engine: no rules are known for vLLM {}; known are 0.{} to 0.{}, and days from {} to {} "
+                         "(nearest: vllm@{})",
+                         version, vllm::oldest_release, vllm::newest_release, day_text(vllm::oldest_day),
+                         day_text(vllm::newest_day),
+                         nearest >= vllm::oldest_day ? day_text(nearest) : fmt::format("0.{}", nearest)));
     }
     return *rules;
 }
@@ -38,8 +37,7 @@ std::string name_of(const vllm::Rules& rules) {
     if (rules.release != 0) {
         return fmt::format("vLLM 0.{}.{}", rules.release, rules.patch);
     }
-    return fmt::format("vLLM of {:04}-{:02}-{:02}", rules.day / 10000, rules.day / 100 % 100,
-                       rules.day % 100);
+    return "vLLM of " + day_text(rules.day);
 }
 
 vllm::KvDtype dtype_of(const EngineQuestion& question, bool& as_formed) {

@@ -79,6 +79,17 @@ void read_non_kv(const MemoryOptions& options, Memory& memory) {
     }
 }
 
+/// Memory of a device or a rank. Less than a MiB without a unit is one that was forgotten.
+Bytes memory_of(const std::string& text, std::string_view flag) {
+    const Bytes bytes = bytes_of(text, flag);
+    const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
+    if (bare && bytes.value < u64{1} << 20) {
+        stop(Exit::usage, fmt::format("{}: {} is {}; wanted a unit as well, such as {}GiB", flag, text,
+                                      report::counted(bytes.value, "byte", "bytes"), text));
+    }
+    return bytes;
+}
+
 }  // namespace
 
 Gpu gpu_named(const std::string& name) {
@@ -149,12 +160,12 @@ Memory memory_of(const MemoryOptions& options, std::string_view engine, std::vec
     }
     if (!options.kv_budget.empty()) {
         memory.by_budget = true;
-        memory.budget = bytes_of(options.kv_budget, "--kv-budget");
+        memory.budget = memory_of(options.kv_budget, "--kv-budget");
         memory.described = "budget " + report::amount_and_exact(memory.budget) + " a rank";
         return memory;
     }
     if (!options.gpu_mem.empty()) {
-        memory.total = bytes_of(options.gpu_mem, "--gpu-mem");
+        memory.total = memory_of(options.gpu_mem, "--gpu-mem");
         memory.described = report::amount(memory.total) + " a GPU";
     } else if (!options.gpu.empty()) {
         const Gpu gpu = gpu_named(options.gpu);

@@ -99,15 +99,19 @@ Bytes bytes_of(std::string_view text, std::string_view flag) {
 }
 
 void ShardingOptions::add_to(CLI::App& verb) {
+    const auto shown = [](CLI::Option* option) {
+        return option->group("Sharding")->type_name("N")->check(CLI::Range(1, 65536).description(""));
+    };
     const auto size = [&](const char* names, u32& value, const char* text) {
-        verb.add_option(names, value, text)
-            ->group("Sharding")
-            ->type_name("N")
-            ->check(CLI::Range(1, 65536).description(""));
+        return shown(verb.add_option(names, value, text));
     };
     size("--tp,--tensor-parallel-size", tp, "Tensor ranks: heads dealt, latents copied");
     size("--pp,--pipeline-parallel-size", pp, "Pipeline stages: layers divided");
-    size("--cp,--decode-context-parallel-size", cp, "Context ranks: tokens dealt");
+    CLI::Option* own = size("--cp", cp, "Context ranks: tokens dealt");
+    const auto among = [this](const u32& ranks) { cp = ranks, cp_among_tp = ranks > 1; };
+    shown(verb.add_option_function<u32>("--decode-context-parallel-size", among,
+                                        "Context ranks among the tensor ranks (vLLM)"))
+        ->excludes(own);
     size("--dp,--data-parallel-size", dp, "Replicas: whole requests dealt");
     verb.add_flag("--dp-attention,--enable-dp-attention", dp_attention,
                   "Each tensor rank holds whole requests")

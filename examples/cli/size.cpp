@@ -26,6 +26,7 @@ report::SizeQuestion question(const SizeOptions& options, const Model& model) {
                                .tp = options.sharding.tp,
                                .dp = options.sharding.dp,
                                .dp_attention = options.sharding.dp_attention,
+                               .cp_among_tp = options.sharding.cp_among_tp || options.engine.face().name == "vllm",
                                .points = {}};
     if (asked.ranks() > 65536) {
         stop(Exit::usage, fmt::format("{} ranks; at most 65,536 are listed", report::grouped(asked.ranks())));
@@ -35,6 +36,18 @@ report::SizeQuestion question(const SizeOptions& options, const Model& model) {
         asked.points.push_back({tokens, sequences, options.lengths.lengths(tokens, model.read)});
     }
     return asked;
+}
+
+/// Context ranks among the tensor ranks share what would be copies; with fewer copies a rank's tokens would lack heads.
+report::SizeAnswer answer_of(const Model& model, const report::SizeQuestion& asked) {
+    const Result<report::SizeAnswer> size = report::answer(model.spec, asked);
+    if (!size && asked.cp_among_tp && size.error().code == Errc::not_divisible) {
+        stop(Exit::usage, fmt::format("{} context ranks among {} tensor ranks: these hold {} of each head, and {} is no "
+                                      "multiple of {}",
+                                      asked.sharding.cp, asked.tp, report::counted(size.error().got, "copy", "copies"),
+                                      size.error().got, asked.sharding.cp));
+    }
+    return value_of(size, model.label);
 }
 
 /// What the lengths assume, behind the notes of the reader.
@@ -129,7 +142,7 @@ void run(const SizeOptions& options, Session& session) {
         stop(Exit::usage, "--per-layer: at most 65,536 layers are listed");
     }
     const report::SizeQuestion asked = question(options, model);
-    const report::SizeAnswer size = value_of(report::answer(model.spec, asked), model.label);
+    const report::SizeAnswer size = answer_of(model, asked);
     std::vector<Note> notes = notes_of(model, asked);
     const Reserved reserved = options.engine.engine == "exact" ? Reserved{} : reserved_by(options, model, asked, notes);
     if (options.output.csv) {

@@ -34,6 +34,26 @@ json size_json(const std::string& arguments) {
 
 }  // namespace
 
+TEST_CASE("context ranks of their own multiply ranks, those among the tensor ranks share their copies") {
+    if (!program::known()) {
+        return;
+    }
+    const json own = size_json("deepseek-v3 --tokens 32k --tp 8 --cp 8");
+    const json among = size_json("deepseek-v3 --tokens 32k --tp 8 --decode-context-parallel-size 8");
+    CHECK(own["points"][0]["held_bytes_per_rank"].size() == 64);
+    CHECK(among["points"][0]["held_bytes_per_rank"].size() == 8);
+    CHECK(among["points"][0]["held_bytes_total"] == among["points"][0]["unique_bytes"]);  // no copy is left
+    CHECK(among["groups"][0]["stored_over_unique"] == 1.0);
+    const json windows = size_json("gemma-3-27b --tokens 32k --tp 32 --decode-context-parallel-size 2");
+    CHECK(windows["points"][0]["held_bytes_total"] > windows["points"][0]["unique_bytes"]);  // windows stay whole
+    CHECK(size_json("deepseek-v3 --tp 8 --cp 2 --engine vllm")["bytes_per_token_per_rank"].size() == 8);
+    const Ran heads = kvcap("size llama-3.1-8b --tp 8 --decode-context-parallel-size 2");
+    CHECK(heads.code == 2);
+    CHECK(heads.err.find("1 copy of each head") != std::string::npos);
+    CHECK(kvcap("size deepseek-v3 --tp 8 --cp 2 --decode-context-parallel-size 2").code == 2);
+    CHECK(kvcap("fit deepseek-v3 --gpu h200 --tp 8 --decode-context-parallel-size 8 --gpus 8 --tokens 32k").code == 0);
+}
+
 TEST_CASE("bare kvcap prints three commands that work") {
     if (!program::known()) {
         return;

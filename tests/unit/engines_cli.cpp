@@ -226,6 +226,9 @@ TEST_CASE("bad input is refused at its place, with the value and what was wanted
     refused("fit llama-3.1-8b --kv-budget 8GiB --lengths ''", 2, "--lengths");
     refused("fit llama-3.1-8b --kv-budget 8GiB --engine-max-len ''", 2, "--engine-max-len");
     refused("fit llama-3.1-8b --kv-budget ''", 2, "--kv-budget");
+    refused("fit llama-3.1-8b --kv-budget 20", 2, "20 is 20 bytes; wanted a unit as well, such as 20GiB");
+    refused("fit llama-3.1-8b --gpu-mem 24", 2, "such as 24GiB");
+    refused("advise llama-3.1-8b --gpu h100 --gpus 0", 2, "--gpus");
     refused("size llama-3.1-8b --tokens ''", 2, "--tokens");
     refused("size llama-3.1-8b --batch ''", 2, "--batch");
     refused("size llama-3.1-8b --encoder-tokens ''", 2, "--encoder-tokens");
@@ -252,7 +255,10 @@ TEST_CASE("what kvcap does not know of an engine is said as such") {
     refused(fit + "llamacpp@2030-01-01", 4, "nearest: llamacpp@2026-09-28");
     refused(fit + "vllm --state-dtype f32", 2, "--state-dtype");
     refused(fit + "vllm --cp 4", 1, "--cp 4");
+    refused("reuse llama-3.1-8b --prompt 64 --engine vllm@2030-01-01", 4, "nearest: vllm@2026-08-20");
+    refused("pools llama-3.1-8b --kv-budget 9GiB --engine vllm@2020-01-01", 4, "nearest: vllm@2025-07-01");
     refused(fit + "vllm --engine-max-len 1k", 1, "DOES NOT FIT");
+    refused(fit + "vllm --engine-max-len 1k", 1, "a request of 8,192 tokens is longer");
     refused("fit jamba-1.5-mini --kv-budget 40GiB --tokens 8k --engine sglang", 4, "kvcap has no rules of SGLang");
     refused("fit llama-3.1-8b --gpu h100 --gpus 0", 2, "--gpus");
     const Ran one_cache =

@@ -31,16 +31,20 @@ struct SizePoint {
 };
 
 /// tp: tensor ranks of the deployment. dp_attention: each of them holds whole requests (`sharding.tp` is 1
-/// then).
+/// then). cp_among_tp: context ranks are tensor ranks that would hold the same copy (vLLM's decode context
+/// parallelism): tensor rank t is context rank t % cp.
 struct SizeQuestion {
     Sharding sharding{};
     u32 tp = 1;
     u32 dp = 1;
     bool dp_attention = false;
+    bool cp_among_tp = false;
     std::vector<SizePoint> points;
 
+    /// Ranks that context parallelism adds to each tensor rank.
+    u32 own_cp() const { return cp_among_tp ? 1 : sharding.cp; }
     u64 ranks() const {
-        return saturating_product(saturating_product(sharding.pp, tp), saturating_product(sharding.cp, dp));
+        return saturating_product(saturating_product(sharding.pp, tp), saturating_product(own_cp(), dp));
     }
 };
 
@@ -98,7 +102,8 @@ inline u64 sequences_on(const SizeQuestion& asked, u64 sequences, RankAt rank) {
 inline void each_rank(const SizeQuestion& asked, auto visit) {
     for (RankAt at{}; at.pp < asked.sharding.pp; ++at.pp) {
         for (at.tp = 0; at.tp < asked.tp; ++at.tp) {
-            for (at.cp = 0; at.cp < asked.sharding.cp; ++at.cp) {
+            for (u32 own = 0; own < asked.own_cp(); ++own) {
+                at.cp = asked.cp_among_tp ? at.tp % asked.sharding.cp : own;
                 for (at.dp = 0; at.dp < asked.dp; ++at.dp) {
                     visit(at);
                 }
@@ -123,12 +128,32 @@ inline void add_rates(SizeGroup& group, const LayerForm& form) {
     group.window = bounded ? (kept.span + kept.sinks).value : 0;
 }
 
+/// One slot over the tensor and context ranks. Context ranks deal the slots of caches that keep everything and copy
+/// all others; those among the tensor ranks make no copy of their own, and deal slots between ranks that hold the
+/// same heads. Errc::not_divisible: got copies of a head, which want context ranks cannot share evenly.
+inline Result<Spread> copies_of(const LayerForm& form, const SizeQuestion& asked) {
+    const Result<Spread> over_tp = over_ranks(form, asked.sharding);
+    const u32 cp = asked.sharding.cp;
+    const bool dealt_out =
+        form.retention.keep == Keep::everything && form.retention.source != Source::encoder;
+    if (!over_tp || (dealt_out && !asked.cp_among_tp) || over_tp->unique.value == 0) {
+        return over_tp;
+    }
+    if (!dealt_out) {
+        return Spread{over_tp->stored * asked.own_cp(), over_tp->unique};
+    }
+    const u64 copies = over_tp->stored.value / over_tp->unique.value;
+    if (copies % cp != 0) {
+        return Error{.code = Errc::not_divisible, .got = copies, .want = cp};
+    }
+    return Spread{{over_tp->stored.value / cp}, over_tp->unique};
+}
+
 inline Result<SizeGroup> group_of(const ModelSpec& model, u32 index, const SizeQuestion& asked) {
     const LayerForm& form = model.forms[index];
     const Result<BytesPerSlot> each = bytes_per_slot(form);
-    const Result<Spread> copies = over_ranks(form, asked.sharding);
-    if (!each || !copies) {
-        return each ? copies.error() : each.error();
+    if (!each) {
+        return each.error();
     }
     SizeGroup group{};
     group.form = index;
@@ -140,9 +165,12 @@ inline Result<SizeGroup> group_of(const ModelSpec& model, u32 index, const SizeQ
         }
     }
     add_rates(group, form);
+    const Result<Spread> copies = copies_of(form, asked);
+    if (!copies) {
+        return copies.error();
+    }
+    group.copies = *copies;
     const Retention& kept = form.retention;
-    const bool dealt_out = kept.keep == Keep::everything && kept.source != Source::encoder;
-    group.copies = {copies->stored * (dealt_out ? 1u : asked.sharding.cp), copies->unique};
     for (const SizePoint& point : asked.points) {
         const u64 times = kept.keep == Keep::once ? 1 : point.sequences;
         group.held.push_back(kept.slots(point.lengths) * *each * group.caches * times);

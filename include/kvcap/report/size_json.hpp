@@ -142,7 +142,8 @@ inline std::string size_json(const SizeHeading& heading, const ModelSpec& model,
     Json json;
     json.object().field("schema", "kvcap.size/1").field("model", heading.model).field("spec", heading.spec);
     json.object("sharding", Layout::flat).field("tp", asked.tp).field("pp", asked.sharding.pp);
-    json.field("cp", asked.sharding.cp).field("dp", asked.dp).field("dp_attention", asked.dp_attention).end();
+    json.field("cp", asked.sharding.cp).field("dp", asked.dp).field("dp_attention", asked.dp_attention);
+    json.field("cp_among_tp", asked.cp_among_tp).end();
     json.field("kv_cache_dtype", heading.kv_cache_dtype);
     json.field("kv_cache_dtype_asked", heading.kv_cache_dtype_asked).field("engine", heading.engine);
     json.field("bytes_per_token", size.per_token);

@@ -15,7 +15,7 @@ inline std::string sharding_words(const SizeQuestion& asked) {
     };
     add(asked.dp_attention ? "attention-DP" : "TP", asked.tp);
     add("PP", asked.sharding.pp);
-    add("CP", asked.sharding.cp);
+    add(asked.cp_among_tp ? "CP among TP" : "CP", asked.sharding.cp);
     add("DP", asked.dp);
     const u64 sequences = asked.points.empty() ? 1 : asked.points.front().sequences;
     if (sequences != 1) {
@@ -71,7 +71,7 @@ private:
     }
 
     bool shows_layers() const { return answer_.groups.size() > 1; }
-    bool shows_copies() const { return asked_.tp * asked_.sharding.cp > 1 && !asked_.dp_attention; }
+    bool shows_copies() const { return asked_.tp * asked_.own_cp() > 1 && !asked_.dp_attention; }
 
     struct Heading {
         std::vector<Align> align{Align::left};
