@@ -38,14 +38,16 @@ report::SizeQuestion question(const SizeOptions& options, const Model& model) {
     return asked;
 }
 
-/// Context ranks among the tensor ranks share what would be copies; with fewer copies a rank's tokens would lack heads.
+/// Context ranks among the tensor ranks share what would be copies; with fewer copies a rank's tokens would
+/// lack heads.
 report::SizeAnswer answer_of(const Model& model, const report::SizeQuestion& asked) {
     const Result<report::SizeAnswer> size = report::answer(model.spec, asked);
     if (!size && asked.cp_among_tp && size.error().code == Errc::not_divisible) {
-        stop(Exit::usage, fmt::format("{} context ranks among {} tensor ranks: these hold {} of each head, and {} is no "
-                                      "multiple of {}",
-                                      asked.sharding.cp, asked.tp, report::counted(size.error().got, "copy", "copies"),
-                                      size.error().got, asked.sharding.cp));
+        stop(Exit::usage,
+             fmt::format("{} context ranks among {} tensor ranks: these hold {} of each head, and {} is no "
+                         "multiple of {}",
+                         asked.sharding.cp, asked.tp, report::counted(size.error().got, "copy", "copies"),
+                         size.error().got, asked.sharding.cp));
     }
     return value_of(size, model.label);
 }
