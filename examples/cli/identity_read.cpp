@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// From where does kvcap identity have an identity? A file with one, or a MODEL and the flags.
+#include "identity.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace kvcap::cli {
+
+namespace {
+
+/// An identity as this verb prints it with --json holds the facts inside; both forms are read.
+std::string facts_in(const std::string& text) {
+    const nlohmann::json read = nlohmann::json::parse(text, nullptr, false);
+    if (read.is_object() && read.value("schema", nlohmann::json{}) == "kvcap.identity.answer/1" &&
+        read.contains("facts")) {
+        return read.at("facts").dump();
+    }
+    return text;
+}
+
+Diagnosed<OwnedIdentity> read_file(const std::string& path) {
+    return read_identity(facts_in(text_of_file(path, "an identity as JSON")));
+}
+
+OwnedIdentity with_a_fact(const std::string& path, OwnedIdentity id) {
+    bool nothing = !id.has_chunk;
+    each_format_field([&](Field field, auto) { nothing = nothing && !is_stated(id, field); });
+    if (nothing) {
+        stop(Exit::bad_input,
+             path + ": no fact is in it; wanted an identity, such as kvcap identity MODEL --json prints");
+    }
+    return id;
+}
+
+/// Nothing when WHAT is a MODEL, as a .json file with something else is.
+std::optional<OwnedIdentity> identity_named(const std::string& what) {
+    if (what.size() <= 5 || !what.ends_with(".json") || !std::ifstream{what}) {
+        return std::nullopt;
+    }
+    Diagnosed<OwnedIdentity> read = read_file(what);
+    return read ? std::optional{with_a_fact(what, std::move(*read))} : std::nullopt;
+}
+
+void state(StatedText& fact, OwnedIdentity& id, std::string value) {
+    if (!value.empty()) {
+        fact = id.keep(std::move(value));
+    }
+}
+
+OwnedIdentity from_model(const IdentityOptions& options, const std::string& name) {
+    ModelOptions asked = options.model;
+    asked.model = name;
+    const Model model = load(asked);
+    OwnedIdentity id;
+    id.format.caches = model.spec;
+    // The whole name, as engines are started with it and keys have it.
+    state(id.format.model, id, model.read.name.empty() ? model.label : printable(model.read.name));
+    if (model.dtype != "auto" && model.dtype != "mixed") {
+        state(id.format.kv_dtype, id, model.dtype);
+    }
+    const Sharding sharding = options.sharding.sharding();
+    id.format.tp = sharding.tp, id.format.pp = sharding.pp, id.format.dcp = sharding.cp;
+    id.format.cp_interleave = sharding.interleave;
+    return id;
+}
+
+std::vector<u32> token_ids(const std::string& list) {
+    std::vector<u32> tokens;
+    for (const u64 token : counts_of(list, "--ids")) {
+        if (token > 0xffff'ffff) {
+            stop(Exit::usage, fmt::format("--ids: {} is no token id", token));
+        }
+        tokens.push_back(static_cast<u32>(token));
+    }
+    return tokens;
+}
+
+}  // namespace
+
+std::string text_of_file(const std::string& path, std::string_view wanted) {
+    std::ifstream in{path, std::ios::binary};
+    if (!in) {
+        stop(Exit::bad_input, fmt::format("{}: no such file, or not readable; wanted {}", path, wanted));
+    }
+    return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+OwnedIdentity identity_file(const std::string& path) {
+    return with_a_fact(path, value_in(path, read_file(path)));
+}
+
+OwnedIdentity identity_of(const IdentityOptions& options) {
+    const std::string& what = options.what[0];
+    std::optional<OwnedIdentity> named = identity_named(what);
+    OwnedIdentity id = named ? std::move(*named) : from_model(options, what);
+    set_facts(options, id);
+    if (!options.tokens.empty()) {
+        id.keep_tokens(token_ids(options.tokens));
+        id.has_chunk = true;
+    }
+    return id;
+}
+
+}  // namespace kvcap::cli
