@@ -14,6 +14,12 @@ std::string engine_of_program(const std::string& name);
 /// The engine's own flag for the size of its blocks; empty when it has none.
 std::string_view block_flag(std::string_view engine);
 
+/// The engine's own flag for requests at once, where it is a flag of our engines too; empty when it is not.
+std::string_view requests_flag(std::string_view engine);
+
+/// Whether --engine's "vllm@0.28.0" is one of this engine.
+bool is_of_engine(std::string_view asked, std::string_view engine);
+
 /// The launch of a setting of `on`, started `servers` times, for `sequences` at once on each rank that holds
 /// whole requests. Stops when the engine has no flag for something that was evaluated.
 Launch launch_of(const Deployment& on, const DeploymentOptions& options, const Setting& setting, u32 servers,

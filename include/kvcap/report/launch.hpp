@@ -77,13 +77,10 @@ inline std::string trtllm_line(Launch l) {
     std::string cache = "dtype: " + l.dtype;
     cache += l.util.empty() ? "" : ", free_gpu_memory_fraction: " + l.util;
     cache += l.budget.empty() ? "" : ", max_gpu_total_bytes: " + l.budget;
-    constexpr std::pair<const char*, const char*> keys[] = {{"tokens-per-block", "tokens_per_block"},
-                                                            {"max-kv-tokens", "max_tokens"},
-                                                            {"host-cache-size", "host_cache_size"}};
-    for (const auto& [flag, key] : keys) {
-        const auto found = l.flags.find(flag);
+    for (const io::TrtllmKey& each : io::trtllm_keys) {
+        const auto found = l.flags.find(each.flag);
         if (found != l.flags.end()) {
-            cache += fmt::format(", {}: {}", key, found->second);
+            cache += fmt::format(", {}: {}", each.key, found->second);
             l.flags.erase(found);
         }
     }

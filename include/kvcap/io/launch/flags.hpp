@@ -111,6 +111,18 @@ inline constexpr LaunchFlag trtllm_flags[] = {
     {"--config", LaunchField::yaml},
 };
 
+/// What of TensorRT-LLM's kv_cache_config is a flag here.
+struct TrtllmKey {
+    std::string_view flag;
+    std::string_view key;
+};
+
+inline constexpr TrtllmKey trtllm_keys[] = {
+    {"tokens-per-block", "tokens_per_block"},
+    {"max-kv-tokens", "max_tokens"},
+    {"host-cache-size", "host_cache_size"},
+};
+
 /// Short names of llama.cpp's other flags.
 inline std::string long_name(std::string_view flag) {
     constexpr std::pair<std::string_view, std::string_view> shorts[] = {

@@ -55,11 +55,9 @@ public:
         if (const std::string dtype = value("dtype"); !dtype.empty()) {
             read_.dtype = dtype;
         }
-        for (const char* key : {"tokens_per_block", "max_tokens", "host_cache_size"}) {
-            if (const std::string found = value(key); !found.empty()) {
-                read_.flags[key == std::string_view{"max_tokens"} ? "max-kv-tokens"
-                                                                  : long_name("--" + std::string{key})] =
-                    found;
+        for (const TrtllmKey& each : trtllm_keys) {
+            if (const std::string found = value(each.key); !found.empty()) {
+                read_.flags[std::string{each.flag}] = found;
             }
         }
     }
@@ -121,29 +119,43 @@ private:
         }
     }
 
+    /// Whether the next word is the value of this one: no flag, unless that is a negative number.
+    bool value_follows() const {
+        if (at_ + 1 == words_.size()) {
+            return false;
+        }
+        const std::string& next = words_[at_ + 1];
+        const bool dashed = next.size() > 1 && next[0] == '-' && (next[1] < '0' || next[1] > '9');
+        return !dashed && next != "#" && next != "&&";
+    }
+
+    const LaunchFlag* known(std::string_view name) const {
+        const LaunchFlag* found = nullptr;
+        for (std::size_t i = 0; i < syntax_.count; ++i) {
+            found = syntax_.flags[i].name == name ? &syntax_.flags[i] : found;
+        }
+        return found;
+    }
+
     void flag(const std::string& word) {
         const std::size_t equals = word.find('=');
         std::string name = word.substr(0, equals);
         if (syntax_.engine == "vllm" && name.starts_with("--")) {  // its parser takes both
             std::replace(name.begin(), name.end(), '_', '-');
         }
-        const LaunchFlag* known = nullptr;
-        for (std::size_t i = 0; i < syntax_.count; ++i) {
-            known = syntax_.flags[i].name == name ? &syntax_.flags[i] : known;
-        }
         const bool inside = equals != std::string::npos;
-        const bool follows = !inside && at_ + 1 < words_.size() && words_[at_ + 1] != "#" &&
-                             words_[at_ + 1] != "&&" &&
-                             (words_[at_ + 1].size() < 2 || words_[at_ + 1][0] != '-' ||
-                              (words_[at_ + 1][1] >= '0' && words_[at_ + 1][1] <= '9'));
-        if (known == nullptr) {
-            read_.flags[long_name(name)] = inside ? word.substr(equals + 1) : follows ? words_[++at_] : "";
-            return;
+        const bool follows = !inside && value_follows();
+        const auto value = [&] {
+            return inside ? word.substr(equals + 1) : follows ? words_[++at_] : std::string{};
+        };
+        const LaunchFlag* own = known(name);
+        if (own == nullptr) {
+            read_.flags[long_name(name)] = value();
+        } else if (own->takes_value && !inside && !follows) {
+            refuse(name, "", "a value");
+        } else {
+            take(own->field, name, own->takes_value ? value() : "");
         }
-        if (known->takes_value && !inside && !follows) {
-            return refuse(name, "", "a value");
-        }
-        take(known->field, name, !known->takes_value ? "" : inside ? word.substr(equals + 1) : words_[++at_]);
     }
 
     void take(LaunchField field, const std::string& flag, const std::string& value) {

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// The launch line of the best split that its engine, given what the line says, finds to fit.
+#include "plan.hpp"
+
+#include <algorithm>
+#include <kvcap/report.hpp>
+#include <kvcap/report/launch.hpp>
+
+namespace kvcap::cli {
+
+namespace {
+
+/// How many servers a candidate is: replicas that one line of the engine cannot say as they were evaluated.
+/// (vLLM spreads experts over all ranks of a server.)
+u32 servers_of(const Search& search, const Candidate& c) {
+    const bool one_line =
+        (search.on.face->name == "vllm" && !search.routed) || search.on.face->name == "sglang";
+    return one_line && !c.attention_dp ? 1 : c.dp;
+}
+
+/// Requests at once that a line may ask of a rank: as the engine's own flag says; else as many as were found,
+/// up to what engines run by default, or as were asked for. llama.cpp reserves cells for each, so there it is
+/// what was asked for.
+std::vector<u64> sequences_of(const Search& search, const Ranked& each) {
+    constexpr u64 usual = 256;
+    const Deployment on = deployment_of(search, each.candidate);
+    const std::string_view flag = requests_flag(on.face->name);
+    if (const auto own = on.flags.find(flag); own != on.flags.end()) {
+        const u64 line = count_of(search.on.flags.find(flag)->second, flag);
+        const u64 of_rank = count_of(own->second, flag);
+        const bool dealt = on.face->name == "sglang" && each.candidate.attention_dp;
+        const bool sayable = !dealt || of_rank * each.candidate.sharding.tp == line;
+        return sayable ? std::vector<u64>{of_rank} : std::vector<u64>{};
+    }
+    const u64 asked = on.sequences_of_one(setting_of(search, each.candidate));
+    const u64 most = std::min(each.outcome.sequences / holders_of(each.candidate), std::max(asked, usual));
+    return on.face->name == "llamacpp" ? std::vector<u64>{asked}
+                                       : std::vector<u64>{std::max(most, asked), asked};
+}
+
+/// SGLang's page follows the model where none is given: the line says the one that was evaluated.
+void carry_page(Launch& launch, const PoolPlan& plan) {
+    u64 page = 1;
+    for (const GroupClass& kind : plan.classes) {
+        page = larger(page, kind.block);
+    }
+    if (launch.engine == "sglang") {
+        launch.flags.emplace("page-size", std::to_string(page));
+    }
+}
+
+/// A line, or why there is none.
+struct Tried {
+    std::string line{};
+    std::string why_not{};
+};
+
+Tried line_of(const Search& search, const Candidate& candidate, u64 sequences, const DeploymentOptions& on) {
+    DeploymentOptions beside = on;
+    beside.lengths.tokens =
+        on.lengths.tokens.empty() ? std::to_string(search.asked.tokens.value) : on.lengths.tokens;
+    Launch launch = launch_of(deployment_of(search, candidate), on, setting_of(search, candidate),
+                              servers_of(search, candidate), sequences);
+    const EngineAnswer answer = evaluate(launch, beside).answer;
+    if (answer.fits()) {
+        carry_page(launch, answer.plan);
+        return {.line = report::launch_line(launch) + "\n"};
+    }
+    return {.why_not = answer.runs() ? report::amount(answer.verdict.lacking_bytes) +
+                                           " lacking for what the line asks for"
+                                     : answer.refusal};
+}
+
+/// The first line that holds, best split first; a remark when it is not the best's, or when none does.
+std::string first_line(const Search& search, const SearchResult& found, const DeploymentOptions& on,
+                       Session& session) {
+    std::string why = "none serves the requests at once that were asked for";
+    for (std::size_t i = 0; i < found.ranked.size(); ++i) {
+        const std::string split = split_words(search, found.ranked[i].candidate);
+        for (const u64 sequences : sequences_of(search, found.ranked[i])) {
+            const Tried tried = line_of(search, found.ranked[i].candidate, sequences, on);
+            if (tried.line.empty()) {
+                why = split + ": " + tried.why_not;
+                continue;
+            }
+            if (i != 0) {
+                session.remark(
+                    fmt::format("the line is of split {} of the list, {}: those before it do not "
+                                "fit as a line says them",
+                                i + 1, split));
+            }
+            return tried.line;
+        }
+    }
+    session.remark(fmt::format("no line: {} splits fit, but none as a line says it; the last, {}",
+                               found.ranked.size(), why));
+    return {};
+}
+
+}  // namespace
+
+void emit_line(const Search& search, const SearchResult& found, const PlanOptions& options,
+               const std::vector<Note>& notes, Session& session) {
+    const std::string line = found.ranked.empty() ? "" : first_line(search, found, options.on, session);
+    session.exit = line.empty() ? Exit::does_not_fit : Exit::ok;
+    if (found.ranked.empty()) {
+        for (const std::string& reason : reasons_of(found)) {
+            session.remark("no line: " + reason);
+        }
+    }
+    for (const Note& note : notes) {
+        if (note.origin == Origin::assumed) {
+            session.remark(report::text_of(note));
+        }
+    }
+    session.print(line);
+}
+
+}  // namespace kvcap::cli

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+// What a launch line's engine says of it: its flags as a deployment, with what the line leaves to the engine.
+#include "plan_launch.hpp"
+
+#include <algorithm>
+
+namespace kvcap::cli {
+
+namespace {
+
+/// What `load` knows the engine's name as.
+std::string dtype_from(std::string_view engine, const std::string& theirs) {
+    return engine == "sglang" && theirs == "fp4_e2m1" ? "nvfp4" : theirs;
+}
+
+/// Flags of engines that change where caches lie or what else lies there, which is not evaluated.
+struct Unevaluated {
+    std::string_view engine;
+    std::string_view flag;
+    std::string_view why;
+};
+
+constexpr std::string_view drafts =
+    "a draft's weights and caches are not evaluated; leave it out to judge the rest";
+constexpr std::string_view on_host =
+    "weights in host memory are not evaluated; leave it out and give --weights-bytes";
+
+constexpr std::string_view states =
+    "the engine's rules here take formats of states from the model; put it in the config given as MODEL";
+
+constexpr Unevaluated unevaluated[] = {
+    {"vllm", "speculative-config", drafts},
+    {"vllm", "cpu-offload-gb", on_host},
+    {"vllm", "hf-overrides", "another model than its config says; give MODEL as a file with these values"},
+    {"vllm", "mamba-ssm-cache-dtype", states},
+    {"vllm", "mamba-cache-dtype", states},
+    {"sglang", "mamba-ssm-dtype", states},
+    {"sglang", "speculative-algorithm", drafts},
+    {"sglang", "speculative-draft-model-path", drafts},
+    {"sglang", "cpu-offload-gb", on_host},
+    {"trtllm", "speculative-config", drafts},
+    {"llamacpp", "model-draft", drafts},
+    {"llamacpp", "no-kv-offload", "the cache lies in host memory; what is judged here is a cache on GPUs"},
+    {"llamacpp", "override-tensor", on_host},
+    {"llamacpp", "cpu-moe", on_host},
+    {"llamacpp", "n-cpu-moe", on_host},
+};
+
+/// Flags that say nothing about memory.
+constexpr std::string_view harmless[] = {
+    "host",
+    "port",
+    "api-key",
+    "served-model-name",
+    "trust-remote-code",
+    "seed",
+    "random-seed",
+    "alias",
+    "jinja",
+    "log-level",
+    "log-level-http",
+    "uvicorn-log-level",
+    "disable-log-requests",
+    "disable-log-stats",
+    "enable-log-requests",
+    "enable-auto-tool-choice",
+    "tool-call-parser",
+    "reasoning-parser",
+    "chat-template",
+    "tokenizer",
+    "tokenizer-path",
+    "tokenizer-mode",
+    "download-dir",
+    "enable-metrics",
+    "metrics",
+    "threads",
+    "threads-batch",
+    "no-webui",
+    "generation-config",
+    "allowed-origins",
+    "root-path",
+    "ssl-keyfile",
+    "ssl-certfile",
+    "stream-interval",
+    "watchdog-timeout",
+    "log-file",
+    "verbose",
+};
+
+void refuse_unevaluated(const Launch& launch) {
+    for (const Unevaluated& each : unevaluated) {
+        const auto given = launch.flags.find(each.flag);
+        if (each.engine == launch.engine && given != launch.flags.end() && given->second != "auto") {
+            stop(Exit::usage, fmt::format("launch line: --{}: {}", each.flag, each.why));
+        }
+    }
+}
+
+void note_line(std::vector<Note>& notes, std::string words) {
+    notes.push_back({Origin::assumed, "launch line", std::move(words)});
+}
+
+/// The line's flags that our engines do not know, in a note: taken for harmless, or not understood.
+void note_others(const std::vector<std::string_view>& others, std::vector<Note>& notes) {
+    std::string ignored;
+    std::string strange;
+    for (const std::string_view name : others) {
+        const bool known = std::find(std::begin(harmless), std::end(harmless), name) != std::end(harmless);
+        std::string& list = known ? ignored : strange;
+        list += (list.empty() ? "--" : ", --") + std::string{name};
+    }
+    if (!ignored.empty()) {
+        note_line(notes, ignored + ": taken to change no cache memory");
+    }
+    if (!strange.empty()) {
+        note_line(notes, strange + ": not understood and left out; if it changes memory, this answer is off");
+    }
+}
+
+/// The line's flags as if they were given to a verb.
+void take_flags(const Launch& launch, EngineOptions& engine, std::vector<Note>& notes) {
+    engine.values.clear();
+    engine.switches.clear();
+    const EngineFace& face = engine.face();
+    std::vector<std::string_view> others;
+    for (const auto& [name, value] : launch.flags) {
+        if (name == "n-gpu-layers") {
+            continue;
+        }
+        const auto named = [&flag = name](std::string_view text) {
+            return text.substr(0, text.find_first_of("=!")) == flag;
+        };
+        const auto found = std::find_if(face.flags.begin(), face.flags.end(), named);
+        if (found == face.flags.end()) {
+            others.push_back(name);
+        } else if (found->find('=') != std::string_view::npos) {
+            engine.values[name] = value;
+        } else {
+            engine.switches[name] = true;
+        }
+    }
+    note_others(others, notes);
+    const std::string flag{requests_flag(launch.engine)};
+    if (launch.sequences != 0 && !flag.empty()) {
+        engine.values[flag] = std::to_string(launch.sequences);
+    }
+}
+
+/// llama.cpp's --kv-unified: one cache of all requests, which one alone may fill.
+bool shares_cells(const Launch& launch) {
+    return launch.engine == "llamacpp" && launch.flags.count("kv-unified") != 0;
+}
+
+/// A line without a length: its engine takes the model's context. llama.cpp divides it among its requests.
+void take_context(Launch& launch, const ModelOptions& model, std::vector<Note>& notes) {
+    if (launch.tokens != 0) {
+        return;
+    }
+    const u64 context = load(model).read.max_context;
+    if (context == 0) {
+        stop(Exit::usage,
+             "launch line: it says no length, and the model states no context that its engine would "
+             "take; the engine's flag for it is wanted");
+    }
+    launch.tokens = context;
+    if (launch.engine == "llamacpp") {
+        launch.flags["ctx-size"] = std::to_string(context);
+        launch.tokens = shares_cells(launch) ? context : larger(context / larger(launch.sequences, 1), 1);
+    }
+    note_line(notes, fmt::format("says no length: {} tokens, the model's context", report::grouped(context)));
+}
+
+/// Tokens of each request at once: the longest there may be, but an equal part of cells that all share.
+u64 tokens_at_once(const Launch& launch, std::vector<Note>& notes) {
+    if (!shares_cells(launch) || launch.sequences < 2) {
+        return launch.tokens;
+    }
+    const u64 part = larger(launch.tokens / launch.sequences, 1);
+    notes.push_back(
+        {Origin::assumed, "--kv-unified",
+         fmt::format("{} requests share {} cells: judged at {} tokens each; one alone may have all",
+                     launch.sequences, report::grouped(launch.tokens), report::grouped(part))});
+    return part;
+}
+
+/// What a verb would be given for the line; `launch` gets the length that it leaves to the engine.
+DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, std::vector<Note>& notes) {
+    DeploymentOptions options = beside;
+    options.model.model = beside.model.model.empty() ? launch.model : beside.model.model;
+    options.model.kv_cache_dtype = dtype_from(launch.engine, launch.dtype);
+    const bool same = is_of_engine(beside.engine.engine, launch.engine);
+    options.engine.engine = same ? beside.engine.engine : launch.engine;
+    take_context(launch, options.model, notes);
+    take_flags(launch, options.engine, notes);
+    options.sharding.tp = launch.tp;
+    options.sharding.pp = launch.pp;
+    options.sharding.cp = launch.cp;
+    options.sharding.dp = launch.dp;
+    options.sharding.dp_attention = launch.attention_dp;
+    options.max_model_len = std::to_string(launch.tokens);
+    if (beside.lengths.tokens.empty() && beside.distribution.empty()) {
+        options.lengths.tokens = std::to_string(tokens_at_once(launch, notes));
+    }
+    const u64 ranks = saturating_product(launch.dp, launch.attention_dp ? launch.tp : 1);
+    options.lengths.batch = std::to_string(saturating_product(larger(launch.sequences, 1), ranks));
+    options.memory.gpus = 0;
+    options.memory.util = launch.util.empty() ? beside.memory.util : launch.util;
+    options.memory.kv_budget = launch.budget.empty() ? beside.memory.kv_budget : launch.budget;
+    return options;
+}
+
+/// -ngl: caches of layers that stay on the host lie there too.
+void refuse_host_layers(const Launch& launch, const Deployment& on) {
+    const auto given = launch.flags.find("n-gpu-layers");
+    const u32 layers = on.formats[0].model.spec.layers;
+    if (given != launch.flags.end() && count_of(given->second, "-ngl") < layers) {
+        stop(Exit::usage,
+             fmt::format(
+                 "launch line: -ngl {}: the model has {} layers; those that stay on the host keep their "
+                 "weights and caches there, which is not evaluated; at least {} is wanted",
+                 given->second, layers, layers));
+    }
+}
+
+}  // namespace
+
+void note_unknown(const Deployment& on, const Setting& setting, std::vector<Note>& notes) {
+    if (on.memory.by_budget) {
+        return;
+    }
+    if (on.weights(setting, 0).how.empty()) {
+        notes.push_back({Origin::assumed, "--weights-bytes",
+                         "0: the weights are unknown, so counts are upper bounds; give them"});
+    }
+    if (!on.memory.non_kv_known) {
+        notes.push_back(
+            {Origin::assumed, "--non-kv-bytes",
+             "0: nothing but weights and cache, so counts are upper bounds; give it, or --overhead"});
+    }
+}
+
+Launched evaluate(const Launch& line, const DeploymentOptions& beside) {
+    Launch launch = line;
+    refuse_unevaluated(launch);
+    Launched out{};
+    const DeploymentOptions options = options_of(launch, beside, out.notes);
+    out.on = options.deployment(out.notes);
+    refuse_host_layers(launch, out.on);
+    out.setting = options.setting(out.on);
+    if (launch.engine == "vllm") {
+        out.setting.sharding.remainder = Remainder::middle;
+    }
+    note_unknown(out.on, out.setting, out.notes);
+    out.answer = out.on.ask(out.setting, out.on.known_non_kv(out.setting));
+    return out;
+}
+
+}  // namespace kvcap::cli

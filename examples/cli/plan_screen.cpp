@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// What a search found, as a table with the reasons in words, and as JSON (kvcap.plan/1).
+#include "plan.hpp"
+#include "screen.hpp"
+
+#include <algorithm>
+#include <kvcap/report.hpp>
+
+namespace kvcap::cli {
+
+namespace {
+
+u64 reached(const Outcome& outcome, Goal goal) {
+    return goal == Goal::context      ? outcome.context
+           : goal == Goal::least_read ? outcome.read_per_token
+                                      : outcome.sequences;
+}
+
+const char* unit_of(Goal goal) {
+    return goal == Goal::context ? "tokens" : goal == Goal::least_read ? "bytes read a token" : "requests";
+}
+
+/// What the best split has that the other lacks.
+const char* advantage(const Candidate& best, const Candidate& other) {
+    return best.attention_dp                       ? "each request is held once, not on every tensor rank"
+           : other.attention_dp                    ? "its weights are divided over more ranks"
+           : best.sharding.pp != other.sharding.pp ? "a pipeline holds what its fullest stage holds"
+           : best.sharding.tp != other.sharding.tp
+               ? "heads divide over its ranks and leave more room beside the weights"
+               : "its replicas hold fewer copies";
+}
+
+/// The best against the next that is another split in the same format and reaches something else; empty when
+/// there is none.
+std::string why_best(const Search& search, const SearchResult& found) {
+    if (found.ranked.size() < 2) {
+        return {};
+    }
+    const Ranked& best = found.ranked[0];
+    const u64 most = reached(best.outcome, search.goal);
+    const auto other = std::find_if(found.ranked.begin() + 1, found.ranked.end(), [&](const Ranked& each) {
+        const bool other_split = !(each.candidate.sharding == best.candidate.sharding) ||
+                                 each.candidate.attention_dp != best.candidate.attention_dp;
+        return each.candidate.format == best.candidate.format && other_split &&
+               reached(each.outcome, search.goal) != most;
+    });
+    if (other == found.ranked.end()) {
+        return {};
+    }
+    return fmt::format("{} before {}: {} against {} {}; {}", split_words(search, best.candidate),
+                       split_words(search, other->candidate), report::grouped(most),
+                       report::grouped(reached(other->outcome, search.goal)), unit_of(search.goal),
+                       advantage(best.candidate, other->candidate));
+}
+
+std::string reason_of(const Dropped& dropped) {
+    Error why = dropped.why;
+    why.layer = no_layer;
+    return why.code == Errc::does_not_fit || why.code == Errc::no_memory
+               ? "not enough memory for the load beside the weights"
+           : why.code == Errc::not_divisible ? "context-parallel ranks beyond the copies of KV heads in TP"
+           : dropped.candidate.attention_dp && why.code == Errc::refused_combination
+               ? "attention data parallelism of a dense model, which is plain DP"
+               : report::text_of(why);
+}
+
+std::string table_of(const Search& search, const SearchResult& found, u32 top) {
+    using A = report::Align;
+    report::Table table{{A::right, A::left, A::right, A::right, A::right}};
+    table.row({"", "split", "requests", "longest", "KV read/token"});
+    for (std::size_t i = 0; i < std::min<std::size_t>(found.ranked.size(), top); ++i) {
+        const Ranked& each = found.ranked[i];
+        table.row({std::to_string(i + 1), split_words(search, each.candidate),
+                   report::grouped(each.outcome.sequences), report::grouped(each.outcome.context),
+                   report::amount({each.outcome.read_per_token})});
+    }
+    return table.text();
+}
+
+void write_ranked(report::Json& json, const Search& search, const Ranked& each) {
+    const Candidate& candidate = each.candidate;
+    const StoredModel& stored = search.on.formats[candidate.format];
+    json.object({}, report::Layout::flat);
+    write_split(json, candidate.sharding, candidate.dp, candidate.attention_dp);
+    json.field("kv_cache_dtype", stored.model.dtype).field("kv_cache_dtype_asked", stored.dtype);
+    json.field("block_size", search.blocks[candidate.block]);
+    json.field("sequences", each.outcome.sequences).field("context", each.outcome.context);
+    json.field("kv_read_bytes_per_token", each.outcome.read_per_token).end();
+}
+
+}  // namespace
+
+std::string split_words(const Search& search, const Candidate& c) {
+    std::string out = fmt::format("TP {}", c.sharding.tp);
+    out += c.sharding.pp > 1 ? fmt::format(" PP {}", c.sharding.pp) : "";
+    out += c.sharding.cp > 1 ? fmt::format(" CP {}", c.sharding.cp) : "";
+    out += c.dp > 1 ? fmt::format(" DP {}", c.dp) : "";
+    out += c.attention_dp ? " attention-DP" : "";
+    out += " " + search.on.formats[c.format].dtype;
+    return out + (search.blocks[c.block] != 0 ? fmt::format(" block {}", search.blocks[c.block]) : "");
+}
+
+std::vector<std::string> reasons_of(const SearchResult& found) {
+    std::map<std::string, u64> counts;
+    for (const Dropped& each : found.dropped) {
+        ++counts[reason_of(each)];
+    }
+    std::vector<std::string> reasons;
+    for (const auto& [reason, count] : counts) {
+        reasons.push_back(fmt::format("{} x {}", count, reason));
+    }
+    return reasons;
+}
+
+std::string plan_screen(const Search& search, const SearchResult& found, u32 top, const Session& session) {
+    std::string out =
+        heading(search.on.formats[0].model,
+                fmt::format("{} x {}", search.space.devices, search.on.memory.described), session);
+    out += paragraph("rules: " + search.rules) + '\n';
+    out += found.ranked.empty() ? "nothing fits\n" : table_of(search, found, top);
+    out += fmt::format("{} of {} candidates fit; dropped:\n", found.ranked.size(),
+                       found.ranked.size() + found.dropped.size());
+    for (const std::string& reason : reasons_of(found)) {
+        out += paragraph("  " + reason) + '\n';
+    }
+    const std::string why = why_best(search, found);
+    return out + (why.empty() ? "" : paragraph("why: " + why) + '\n');
+}
+
+void write_split(report::Json& json, const Sharding& sharding, u32 dp, bool attention_dp) {
+    json.field("tp", sharding.tp).field("pp", sharding.pp).field("cp", sharding.cp);
+    json.field("dp", dp).field("dp_attention", attention_dp);
+}
+
+std::string plan_json(const Search& search, const SearchResult& found, const std::vector<Note>& notes) {
+    report::Json json;
+    json.object().field("schema", "kvcap.plan/1").field("model", full_name(search.on.formats[0].model));
+    json.field("engine", search.on.face->name).field("rules", search.rules);
+    json.field("gpus", search.space.devices).field("dropped", found.dropped.size());
+    json.array("ranked");
+    for (const Ranked& each : found.ranked) {
+        write_ranked(json, search, each);
+    }
+    json.end();
+    report::write_notes(json, notes);
+    return json.end().text();
+}
+
+}  // namespace kvcap::cli

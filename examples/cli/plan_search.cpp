@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// What does the engine say of a candidate: the most requests, the longest context, bytes read a token, or why
+// it does not serve the load?
+#include "plan.hpp"
+
+namespace kvcap::cli {
+
+namespace {
+
+/// vLLM's own conditions: data-parallel attention is for models with experts (else it is plain DP), and
+/// context ranks share the tensor ranks that would hold copies of KV heads.
+Error refused_by_vllm(const Search& search, const Candidate& candidate) {
+    if (search.on.face->name != "vllm") {
+        return {};
+    }
+    if (candidate.attention_dp && search.weighed && !search.routed) {
+        return {.code = Errc::refused_combination};
+    }
+    for (const LayerForm& form : search.on.formats[candidate.format].model.spec.forms) {
+        const bool heads = form.kind == Kind::attention && !form.streams.empty();
+        const u64 copies = heads ? candidate.sharding.tp / larger(form.streams[0].heads, 1) : off_scale;
+        if (candidate.sharding.cp > 1 && copies < candidate.sharding.cp) {
+            return {.code = Errc::not_divisible, .got = candidate.sharding.tp, .want = candidate.sharding.cp};
+        }
+    }
+    return {};
+}
+
+/// Under attention data parallelism everything but attention is divided over the tensor ranks.
+Error refused(const Search& search, const Candidate& candidate) {
+    if (const Error by_vllm = refused_by_vllm(search, candidate); by_vllm.code != Errc::ok) {
+        return by_vllm;
+    }
+    const u32 heads = search.on.formats[candidate.format].model.spec.query_heads;
+    if (candidate.attention_dp && heads % candidate.sharding.tp != 0) {
+        return {.code = Errc::query_heads_not_divisible, .got = heads, .want = candidate.sharding.tp};
+    }
+    return {};
+}
+
+/// By the staircases of one engine's plan; without a plan, by its verdict. llama.cpp's cells are as many as
+/// were asked for, so its plan says nothing of more.
+Outcome most_of(const Deployment& on, const Setting& setting, const PoolPlan& plan, u64 holders) {
+    const u64 stated = on.formats[0].model.read.max_context;
+    const u64 limit = stated != 0 ? larger(stated, setting.tokens.value) : u64{1} << 24;
+    if (plan.pools.empty() || on.face->name == "llamacpp") {
+        const Bytes non_kv = on.known_non_kv(setting);
+        return {.sequences = on.most_sequences(setting, non_kv),
+                .context = on.longest(setting, non_kv, limit)};
+    }
+    const Lengths like = on.mix.each[0];
+    return {.sequences = saturating_product(most_sequences(plan, like), holders),
+            .context = longest(plan, on.sequences_of_one(setting), {limit}, {.encoder = like.encoder}).value};
+}
+
+/// Of the stage that reads most.
+Result<u64> read_per_token(const Search& search, const Candidate& candidate) {
+    Sharding split = candidate.sharding;
+    split.tp = candidate.attention_dp ? 1 : split.tp;
+    u64 most = 0;
+    for (u32 stage = 0; stage < split.pp; ++stage) {
+        const Result<Footprint> held = fold(search.on.formats[candidate.format].model.spec,
+                                            search.on.mix.each[0], split, {.stage = stage});
+        if (!held) {
+            return held.error();
+        }
+        most = larger(most, held->per_sequence().value);
+    }
+    return most;
+}
+
+Result<Outcome> outcome_of(const Search& search, const Candidate& candidate) {
+    if (const Error why = refused(search, candidate); why.code != Errc::ok) {
+        return why;
+    }
+    const Deployment on = deployment_of(search, candidate);
+    const Setting setting = setting_of(search, candidate);
+    const EngineAnswer answer = on.ask(setting, on.known_non_kv(setting));
+    if (!answer.runs()) {
+        return answer.error.code == Errc::ok ? Error{.code = Errc::refused_combination} : answer.error;
+    }
+    Outcome outcome = most_of(on, setting, answer.plan, holders_of(candidate));
+    if (outcome.sequences < setting.sequences) {
+        return Error{.code = Errc::does_not_fit, .got = answer.verdict.usable, .want = answer.verdict.needed};
+    }
+    const Result<u64> read = read_per_token(search, candidate);
+    if (!read) {
+        return read.error();
+    }
+    outcome.read_per_token = *read;
+    return outcome;
+}
+
+}  // namespace
+
+Setting setting_of(const Search& search, const Candidate& candidate) {
+    Setting setting = search.asked;
+    setting.sharding = candidate.sharding;
+    setting.attention_dp = candidate.attention_dp;
+    setting.kv_format = candidate.format;
+    return setting;
+}
+
+Deployment deployment_of(const Search& search, const Candidate& candidate) {
+    Deployment on = search.on;
+    on.dp = candidate.dp;
+    if (search.blocks[candidate.block] != 0) {
+        on.flags[std::string{block_flag(on.face->name)}] = std::to_string(search.blocks[candidate.block]);
+    }
+    const auto at_once = on.flags.find("max-running-requests");
+    if (at_once != on.flags.end() && candidate.attention_dp) {  // SGLang's line counts those of all ranks
+        at_once->second = std::to_string(
+            ceil_div(count_of(at_once->second, "--max-running-requests"), candidate.sharding.tp));
+    }
+    return on;
+}
+
+u64 holders_of(const Candidate& candidate) {
+    return u64{candidate.dp} * (candidate.attention_dp ? candidate.sharding.tp : 1);
+}
+
+SearchResult run_search(const Search& search) {
+    return kvcap::search(search.space, search.goal,
+                         [&](const Candidate& candidate) { return outcome_of(search, candidate); });
+}
+
+}  // namespace kvcap::cli

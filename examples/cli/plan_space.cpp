@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// Which splits, formats and block sizes does `plan` try? All that the engine can start, less what flags pin.
+#include "plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace kvcap::cli {
+
+namespace {
+
+Goal goal_of(const std::string& name) {
+    if (name == "sequences" || name == "context") {
+        return name == "context" ? Goal::context : Goal::sequences;
+    }
+    if (name == "read") {
+        return Goal::least_read;
+    }
+    stop(Exit::usage, fmt::format("--goal: {} is none of sequences, context, read", name));
+}
+
+template <class T>
+std::vector<T> each_once(const std::vector<T>& list) {
+    std::vector<T> out;
+    for (const T& each : list) {
+        if (std::find(out.begin(), out.end(), each) == out.end()) {
+            out.push_back(each);
+        }
+    }
+    return out;
+}
+
+/// --kv-cache-dtype, else --dtypes, else the engine's usual two.
+std::vector<StoredModel> formats_to_try(const PlanOptions& options, std::string_view engine) {
+    const bool pinned = options.fixes("--kv-cache-dtype");
+    if (pinned && !options.dtypes.empty()) {
+        stop(Exit::usage, "--kv-cache-dtype and --dtypes: the formats are said twice; one of them is wanted");
+    }
+    const std::string dtypes = pinned                    ? options.on.model.kv_cache_dtype
+                               : !options.dtypes.empty() ? options.dtypes
+                               : engine == "llamacpp"    ? "auto,q8_0"
+                                                         : "auto,fp8";
+    std::vector<StoredModel> formats;
+    for (const std::string& dtype : each_once(parts_of(dtypes))) {
+        ModelOptions model = options.on.model;
+        model.kv_cache_dtype = dtype;
+        formats.push_back({dtype, load(model)});
+    }
+    return formats;
+}
+
+/// What the engine's launch line can say of a split.
+void limit_space(Search& search) {
+    const std::string_view engine = search.on.face->name;
+    search.space.cp_inside_tp = engine == "vllm";
+    search.space.attention_dp = engine != "llamacpp";
+    search.space.most_cp = engine == "vllm" || engine == "exact" ? search.space.most_cp : 1;
+    search.space.remainder = engine == "vllm" ? Remainder::middle : search.space.remainder;
+    const bool blocks = std::any_of(search.blocks.begin(), search.blocks.end(), [](u64 n) { return n != 0; });
+    if (blocks && block_flag(engine).empty()) {
+        stop(Exit::usage, fmt::format("--block-sizes: {} has no blocks", search.on.face->title));
+    }
+}
+
+/// --pp-split first, middle ...: a rule that must be the engine's own.
+void fix_remainder(Search& search, const PlanOptions& options, Remainder asked) {
+    if (asked != search.space.remainder && search.on.face->name != "exact") {
+        stop(Exit::usage, fmt::format("--pp-split: {} is not how {} deals spare layers; leave it out",
+                                      options.on.sharding.pp_split, search.on.face->title));
+    }
+    search.space.remainder = asked;
+}
+
+/// --pp-split 41,39: layers of every stage, which are the model's in all.
+void fix_stages(Search& search, const PlanOptions& options, const Sharding& asked) {
+    const ShardingOptions& said = options.on.sharding;
+    const u64 sum = std::accumulate(asked.stage_layers.begin(), asked.stage_layers.end(), u64{0});
+    const u32 layers = search.on.formats[0].model.spec.layers;
+    const u32 stages = static_cast<u32>(asked.stage_layers.size());
+    if (sum != layers) {
+        stop(Exit::usage,
+             fmt::format("--pp-split: {} are {} layers; the model has {}", said.pp_split, sum, layers));
+    }
+    if (options.fixes("--pp") && said.pp != stages) {
+        stop(Exit::usage, fmt::format("--pp-split: {} stages, and --pp says {}", stages, said.pp));
+    }
+    if (!options.emit.empty()) {
+        stop(Exit::usage,
+             fmt::format("--emit: the launch line has no flag for --pp-split {}", said.pp_split));
+    }
+    search.space.only_pp = stages;
+    search.space.stage_layers = asked.stage_layers;
+}
+
+void refuse_empty(const Search& search, const PlanOptions& options) {
+    u64 splits = 0;
+    each_candidate(search.space, [&](const Candidate&) { ++splits; });
+    if (splits != 0) {
+        return;
+    }
+    std::string said;
+    for (const char* flag : fixable) {
+        const bool counts = flag != std::string_view{"--kv-cache-dtype"} && options.fixes(flag);
+        said += counts ? (said.empty() ? "" : " ") + std::string{flag} : "";
+    }
+    stop(Exit::usage, fmt::format("{}: no split of {} GPUs that {} can start has these values", said,
+                                  search.space.devices, search.on.face->title));
+}
+
+/// Flags that name one split leave the search no other; one that no split has is refused.
+void fix_space(Search& search, const PlanOptions& options) {
+    const ShardingOptions& said = options.on.sharding;
+    const Setting& asked = search.asked;
+    const auto fixed = [&](const char* flag, u32 value) { return options.fixes(flag) ? value : 0; };
+    const bool by_dp = asked.attention_dp && options.fixes("--dp") && search.on.dp == 1;
+    search.space.only_tp = by_dp ? asked.sharding.tp : fixed("--tp", said.tp);
+    search.space.only_pp = fixed("--pp", said.pp);
+    search.space.only_cp = fixed("--cp", said.cp);
+    search.space.only_dp = by_dp ? 1 : fixed("--dp", said.dp);
+    search.space.only_attention_dp = asked.attention_dp;
+    if (options.fixes("--pp-split")) {
+        const Sharding split = said.sharding();
+        split.stage_layers.empty() ? fix_remainder(search, options, split.remainder)
+                                   : fix_stages(search, options, split);
+    }
+    refuse_empty(search, options);
+}
+
+}  // namespace
+
+Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
+    const Goal goal = goal_of(options.goal);
+    Search search{.on = options.on.deployment(notes),
+                  .goal = goal,
+                  .blocks = each_once(counts_of(options.blocks, "--block-sizes"))};
+    if (options.on.memory.gpus == 0) {
+        stop(Exit::usage, "--gpus: how many there are is wanted");
+    }
+    search.on.formats = formats_to_try(options, search.on.face->name);
+    for (const WeightGroup& group : search.on.weights_known.groups) {
+        search.routed = search.routed || group.part == WeightPart::experts;
+        search.weighed = search.weighed || group.part == WeightPart::attention;
+    }
+    search.asked = options.on.setting(search.on);
+    search.space = {.devices = options.on.memory.gpus,
+                    .formats = static_cast<u32>(search.on.formats.size()),
+                    .blocks = static_cast<u32>(search.blocks.size())};
+    limit_space(search);
+    fix_space(search, options);
+    note_unknown(search.on, {.tokens = search.asked.tokens, .sequences = search.asked.sequences}, notes);
+    search.rules = search.on.ask(search.asked, {}).rules;
+    return search;
+}
+
+}  // namespace kvcap::cli
