@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// What a log leaves open, as the readings that the rules are asked for, and what it says, as the engine's flags.
+#include "doctor_readings.hpp"
+
+#include <algorithm>
+
+namespace kvcap::cli {
+
+namespace {
+
+std::string release_of(std::string_view version) {
+    const std::size_t start = version.starts_with("v") ? 1 : 0;
+    std::size_t end = start;
+    while (end < version.size() && (version[end] == '.' || (version[end] >= '0' && version[end] <= '9'))) {
+        ++end;
+    }
+    return std::string{version.substr(start, end - start)};
+}
+
+std::string kv_dtype(const LogStart& start) {
+    std::string name = start.facts.text("kv_dtype");
+    name = name.starts_with("torch.") ? name.substr(6) : name;
+    return name.empty()                              ? "auto"
+           : name == "float8_e4m3fn"                 ? "fp8_e4m3"
+           : name == "bfloat16" || name == "float16" ? "bf16"
+                                                     : name;
+}
+
+void give(EngineFlags& flags, const LogStart& start, std::string_view fact, std::string_view flag) {
+    if (const logs::Datum* datum = start.facts.find(fact)) {
+        flags[std::string{flag}] =
+            datum->kind == logs::Datum::Kind::integer ? std::to_string(datum->integer) : datum->words;
+    }
+}
+
+}  // namespace
+
+std::vector<OpenReading> readings(const LogStart& start) {
+    const logs::Datum* tp = start.facts.find("tp");
+    const std::string stated = release_of(start.facts.text("version"));
+    std::vector<std::string> versions{stated};
+    if (start.engine == "vllm" && stated.empty()) {
+        versions = {"", "0.24", "0.20", "0.16", "0.12", "0.10"};
+    } else if (start.engine != "vllm") {
+        versions = {""};
+    }
+    const bool arguments_seen =
+        start.facts.has("gpu_memory_utilization") && start.facts.has("model") && start.engine == "vllm";
+    std::vector<u32> sizes{1, 2, 4, 8};
+    if (tp != nullptr) {
+        sizes = {static_cast<u32>(std::clamp<std::int64_t>(tp->integer, 1, 1024))};
+    } else if (arguments_seen || start.engine == "llama.cpp") {
+        sizes = {1};
+    }
+    std::vector<OpenReading> all;
+    const std::string dtype = kv_dtype(start);
+    for (const std::string& version : versions) {
+        for (const u32 size : sizes) {
+            all.push_back({version, size, dtype});
+            if (dtype == "auto" && !arguments_seen && start.engine != "llama.cpp") {
+                all.push_back({version, size, "fp8"});
+            }
+        }
+    }
+    return all;
+}
+
+std::vector<OpenReading> with_drafts(const LogStart& start, const Model& model, const std::vector<OpenReading>& open) {
+    const bool whole = start.facts.has("gpu_memory_utilization") && !start.facts.has("cut_words");
+    if (start.engine != "vllm" || model.read.draft.layers == 0 || start.facts.has("spec_tokens") || whole) {
+        return {};
+    }
+    std::vector<OpenReading> all;
+    for (u32 drafts = 1; drafts <= 4; ++drafts) {
+        for (OpenReading one : open) {
+            one.drafts = drafts;
+            all.push_back(one);
+        }
+    }
+    return all;
+}
+
+EngineFlags flags_of(const LogStart& start) {
+    EngineFlags flags;
+    if (start.engine == "vllm") {
+        give(flags, start, "block_size_given", "block-size");
+        give(flags, start, "max_num_batched_tokens", "max-num-batched-tokens");
+        give(flags, start, "state_mode", "mamba-cache-mode");
+        give(flags, start, "spec_tokens", "num-speculative-tokens");
+        give(flags, start, "prefix_match_unit", "prefix-match-unit");
+        if (start.facts.is("prefix_caching", false)) {
+            flags["no-enable-prefix-caching"] = "";
+        }
+        if (start.facts.has("hybrid_manager")) {
+            flags["disable-hybrid-kv-cache-manager"] = "";
+        }
+    } else if (start.engine == "sglang") {
+        give(flags, start, "page_size", "page-size");
+        give(flags, start, "capacity_tokens", "max-total-tokens");
+    } else if (start.engine == "tensorrt-llm") {
+        give(flags, start, "tokens_per_block", "tokens-per-block");
+    } else {
+        give(flags, start, "n_ctx", "ctx-size");
+        give(flags, start, "n_seq_max", "parallel");
+        give(flags, start, "n_ubatch", "ubatch-size");
+        give(flags, start, "kv_type_k", "cache-type-k");
+        give(flags, start, "kv_type_v", "cache-type-v");
+        if (start.facts.is("kv_unified", true)) {
+            flags["kv-unified"] = "";
+        }
+    }
+    return flags;
+}
+
+}  // namespace kvcap::cli

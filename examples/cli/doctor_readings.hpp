@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Which questions does a log's start leave open? Version, ranks, cache dtype and drafts, where it does not say them.
+#pragma once
+
+#include "engines.hpp"
+
+#include <kvcap/io/log.hpp>
+
+namespace kvcap::cli {
+
+/// One reading of what the log leaves open.
+struct OpenReading {
+    std::string version;
+    u32 tp = 1;
+    std::string kv_dtype;
+    u32 drafts = 0;  ///< draft tokens a step that the log does not say
+};
+
+/// What the log states alone; else the newest rules and older ones, and the usual sizes.
+std::vector<OpenReading> readings(const LogStart& start);
+
+/// The same readings with the model's own drafts (MTP), where the log may have said so: its arguments are cut
+/// off or not there at all.
+std::vector<OpenReading> with_drafts(const LogStart& start, const Model& model, const std::vector<OpenReading>& open);
+
+/// The options of the engine that the log states.
+EngineFlags flags_of(const LogStart& start);
+
+}  // namespace kvcap::cli
