@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Public reports about cache sizes and prefix reuse, each with the numbers it states. docs/field-cases.md lists all of
-// them; those that engines printed are in tests/golden/observations.
+// Public reports about held bytes and prefix reuse, each with the numbers it states. docs/field-cases.md lists all of
+// them; pools and log lines of engines are in field_engines.cpp, what engines printed in tests/golden/observations.
 #include <catch2/catch.hpp>
 #include <kvcap/core.hpp>
-#include <kvcap/engine/trtllm.hpp>
-#include <kvcap/engine/vllm.hpp>
 #include <kvcap/engine/vllm/hits.hpp>
 #include <kvcap/reuse.hpp>
 #include <kvcap/store.hpp>
 
 #include <cstdio>
 #include <string>
-#include <utility>
 #include <vector>
 
 using namespace kvcap;
@@ -177,37 +174,6 @@ TEST_CASE("field: windows, states and layers without a cache", "[field]") {
     SECTION("tt-xla#5860: a window is no longer than the request") {
         const ModelSpec ring = made_of(repeat(50, Windowed{Gqa{16, 256}, 1024_tok}));
         CHECK(held(ring, 128) == held(made_of(repeat(50, Gqa{16, 256})), 128));
-    }
-}
-
-TEST_CASE("field: pools of TensorRT-LLM are a share of free memory", "[field]") {
-    const ModelSpec seven_b = made_of(repeat(32, Gqa{32, 128}));
-    CHECK(growth(seven_b) == 524'288);
-    CHECK(held(seven_b, 132'608) == 69'524'783'104);  // TensorRT-LLM#1400: 67 GB for a batch of one
-    const trtllm::Options options{.path = trtllm::Path::cpp, .tokens_per_block = 64};
-    const u64 memory = static_cast<u64>(0.9 * 21.89 * gib);  // TensorRT-LLM#2268
-    CHECK(trtllm::cpp_blocks(memory, 1, growth(seven_b), true, options).primary == 631);
-}
-
-TEST_CASE("field: vLLM's two log lines", "[field]") {
-    SECTION("vllm#13596: blocks x block size, over the length") {
-        CHECK(127'626ull * 16 == 2'042'016);
-        CHECK(vllm::hundredths(2'042'016.0 / 2048) == 99'708);
-    }
-    SECTION("configiq#112: the same blocks are another number of tokens at another length") {
-        const auto tokens_at = [](u64 length) {
-            vllm::Options options{};
-            options.max_model_len = length;
-            const vllm::Engine engine{.options = options};
-            const Bytes memory[]{Bytes{20ull << 30}};
-            const vllm::Outcome outcome = engine.start(gemma3_27b, {}, {memory, 1});
-            REQUIRE(outcome.runs());
-            return std::pair{outcome.plan.pools[0].units, outcome.log.tokens};
-        };
-        const auto [blocks, tokens] = tokens_at(32'768);
-        const auto [same_blocks, fewer_tokens] = tokens_at(8'192);
-        CHECK(blocks == same_blocks);
-        CHECK(tokens > fewer_tokens);
     }
 }
 
