@@ -3,25 +3,14 @@
 #include "identity.hpp"
 
 #include <fstream>
-#include <iterator>
-#include <nlohmann/json.hpp>
+#include <kvcap/io/text_file.hpp>
 
 namespace kvcap::cli {
 
 namespace {
 
-/// An identity as this verb prints it with --json holds the facts inside; both forms are read.
-std::string facts_in(const std::string& text) {
-    const nlohmann::json read = nlohmann::json::parse(text, nullptr, false);
-    if (read.is_object() && read.value("schema", nlohmann::json{}) == "kvcap.identity.answer/1" &&
-        read.contains("facts")) {
-        return read.at("facts").dump();
-    }
-    return text;
-}
-
 Diagnosed<OwnedIdentity> read_file(const std::string& path) {
-    return read_identity(facts_in(text_of_file(path, "an identity as JSON")));
+    return read_identity(text_of_file(path, "an identity as JSON"));
 }
 
 OwnedIdentity with_a_fact(const std::string& path, OwnedIdentity id) {
@@ -80,11 +69,11 @@ std::vector<u32> token_ids(const std::string& list) {
 }  // namespace
 
 std::string text_of_file(const std::string& path, std::string_view wanted) {
-    std::ifstream in{path, std::ios::binary};
-    if (!in) {
-        stop(Exit::bad_input, fmt::format("{}: no such file, or not readable; wanted {}", path, wanted));
+    Diagnosed<std::string> text = read_text_file(path);
+    if (!text) {
+        stop(Exit::bad_input, fmt::format("{}; wanted {}", text.error->text(), wanted));
     }
-    return {std::istreambuf_iterator<char>{in}, {}};
+    return *std::move(text.value);
 }
 
 OwnedIdentity identity_file(const std::string& path) {

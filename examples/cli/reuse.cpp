@@ -23,10 +23,10 @@ std::optional<Diagnosed<ReuseScenario>> scenario_file(const std::string& path) {
     if (!text) {
         return std::nullopt;
     }
-    const Diagnosed<JsonDocument> document = load_json(*text, {.values = u32{1} << 22});
+    const Diagnosed<JsonDocument> document = load_json(*text, scenario_limits);
     const bool asks =
         document && (root_of(*document)["groups"].present() || root_of(*document)["prompt_tokens"].present());
-    return asks ? std::optional{read_scenario(*text)} : std::nullopt;
+    return asks ? std::optional{read_scenario(*document)} : std::nullopt;
 }
 
 void answer(const ReuseOptions& options, const ReuseScenario& scenario, const std::vector<Note>& notes,

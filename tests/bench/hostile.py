@@ -39,7 +39,8 @@ def trace(lines, ids):
 
 
 def files():
-    """Name, verb and options, content; a number is that many zero bytes, which take no disk."""
+    """Name, verb and options, content; a number is that many zero bytes, which take no disk. A name in a folder asks for
+    the folder, in which a config is too."""
     size, reuse, doctor = ["size"], ["reuse"], ["doctor"]
     simulate = ["simulate", "--model", "llama-3.1-8b"]
     half = 8 * MIB
@@ -64,6 +65,20 @@ def files():
     yield "huge_prompt.json", reuse, json.dumps({"prompt_tokens": HUGE, "groups": group(1, held=[[0, HUGE]])})
     yield "full_presence.json", reuse, json.dumps({"prompt_tokens": 1 << 28, "groups": group(32, held=[[0, 1 << 24]])})
     yield "numbers_for_groups.json", reuse, "[" + "0," * (half - 2) + "0]"
+    yield "empty_groups.json", reuse, '{"prompt_tokens":100,"groups":[' + "{}," * (2 * MIB) + "{}]}"
+    yield "ranges.json", reuse, json.dumps({"prompt_tokens": 1 << 20, "groups": group(1, held=[[1, 2]] * 690_000)})
+    yield "too_many_ranges.json", reuse, json.dumps({"prompt_tokens": 1 << 20, "groups": group(1, held=[[1, 2]] * 1_300_000)})
+    yield "identity_nesting.json", ["identity"], "[" * half + "]" * half
+    yield "identity_objects.json", ["identity"], "[" + "{}," * (16 * MIB // 3 - 2) + "{}]"
+    yield "identity_tokens.json", ["identity"], '{"content":{"tokens":[' + "1," * (half - 20) + "1]}}"
+    fit = ["fit", "--gpu", "h100"]
+    yield "index/model.safetensors.index.json", fit, '{"weight_map":{' + ",".join(f'"{i}":{{}}' for i in range(MIB)) + "}}"
+    header = b'{"__metadata__":{"a":[' + b"0," * (half - 20) + b"0]}}"
+    yield "header/model.safetensors", fit, struct.pack("<Q", len(header)) + header
+    parts = ("mlp", "attn", "k_proj", "norm", "experts.")
+    header = json.dumps({f"layers.{4095 - i % 4096}.{parts[i // 4096 % 5]}{i}": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}
+                         for i in range(200_000)}).encode()
+    yield "tensors/model.safetensors", fit, struct.pack("<Q", len(header)) + header
     yield "trace.jsonl", simulate, trace(20000, 32)
     yield "one_line_trace.jsonl", simulate, '{"timestamp":0,"input_length":%d,"hash_ids":[%s]}' % (HUGE, ",".join("1" * (4 * MIB)))
     yield "one_line.log", doctor, "INFO " + "x" * (16 * MIB)
@@ -82,6 +97,7 @@ def arguments():
     yield "9,000 layers", ["size", "+".join(["gqa(8,128)"] * 9000)]
     yield "huge tokens", ["size", "llama-3.1-8b", "--tokens", str(HUGE), "--batch", str(HUGE)]
     yield "20 digits", ["size", "llama-3.1-8b", "--tokens", "9" * 20]
+    yield "launch line", ["plan", "--gpu", "h100", "--launch", "vllm serve llama-3-8b " + "--a " * 30000]
     yield "huge split", ["size", "llama-3.1-8b", "--tp", str(1 << 31), "--pp", str(1 << 31)]
 
 
@@ -96,14 +112,18 @@ def run(words):
 def main():
     kvcap = os.path.abspath(sys.argv[1])
     bad = 0
-    print(f"{'input':26}{'MiB':>7}{'exit':>6}{'CPU s':>8}{'peak MiB':>10}")
+    print(f"{'input':36}{'MiB':>7}{'exit':>6}{'CPU s':>8}{'peak MiB':>10}")
     with tempfile.TemporaryDirectory() as folder:
-        asked = [(name, [verb[0], str(pathlib.Path(folder, name)), *verb[1:]], content) for name, verb, content in files()]
+        asked = [(name, [verb[0], str(pathlib.Path(folder, name.split("/")[0])), *verb[1:]], content)
+                 for name, verb, content in files()]
         asked += [(name, words, None) for name, words in arguments()]
         for name, words, content in asked:
             path = pathlib.Path(folder, name)
             size = 0
             if content is not None:
+                if "/" in name:
+                    path.parent.mkdir()
+                    (path.parent / "config.json").write_text(config())
                 path.write_bytes(content.encode() if isinstance(content, str) else b"" if isinstance(content, int) else content)
                 if isinstance(content, int):
                     os.truncate(path, content)
@@ -111,7 +131,7 @@ def main():
             code, cpu, peak, said = run([kvcap, *words])
             wrong = code not in (0, 1, 2, 3, 4) or cpu > 60 or peak > 256 or (code >= 2 and not said.strip())
             bad += wrong
-            print(f"{name:26}{size / MIB:7.1f}{code:6}{cpu:8.2f}{peak:10.1f}{'   WRONG' if wrong else ''}")
+            print(f"{name:36}{size / MIB:7.1f}{code:6}{cpu:8.2f}{peak:10.1f}{'   WRONG' if wrong else ''}")
             path.unlink(missing_ok=content is None)
     return 1 if bad else 0
 

@@ -42,6 +42,15 @@ TEST_CASE("an identity from JSON") {
     CHECK(words_of(refusal_of(id)) == "weights_revision is not stated; say its value, or that there is none");
 }
 
+TEST_CASE("an answer of kvcap identity is an identity") {
+    const Diagnosed<OwnedIdentity> read =
+        read_identity(R"x({"schema": "kvcap.identity.answer/1", "complete": false, "facts": {"tp": "8"}})x");
+    REQUIRE(read);
+    CHECK(read->format.tp == 8);
+    CHECK(problem(R"x({"schema": "kvcap.identity.answer/1", "complete": false})x") ==
+          "facts: nothing; wanted an object with the facts of an identity");
+}
+
 TEST_CASE("what is wrong with an identity's JSON") {
     CHECK(problem("[]") == "a list of 0; wanted an object with the facts of an identity");
     CHECK(problem(R"x({"modle": "x"})x") == "modle: an unknown fact; wanted one of an identity (did you mean model?)");

@@ -60,6 +60,11 @@ TEST_CASE("scenario: problems name their place") {
     REQUIRE(refused(R"({"prompt_tokens": 0, "groups": []})").where == "/prompt_tokens");
     REQUIRE(refused(R"({"prompt_tokens": 4294967297, "groups": []})").wanted == "a whole number from 1 to 4294967296");
     REQUIRE(refused(R"({"prompt_tokens": 5})").where == "/groups");
+    std::string many = R"({"prompt_tokens": 5, "groups": [{})";
+    for (u32 i = 0; i < most_groups; ++i) {
+        many += ", {}";
+    }
+    REQUIRE(refused(many + "]}").wanted == "at most " + std::to_string(most_groups));  // and not read one by one
     REQUIRE(refused(R"({"prompt_tokens": 5, "limit_tokens": 6, "groups": [{"needs": "whole", "held": []}]})")
                 .where == "/limit_tokens");
     REQUIRE(refused(with_group(R"({"needs": "windwo", "held": []})")).hint == "did you mean window?");

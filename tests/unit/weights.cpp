@@ -120,6 +120,28 @@ TEST_CASE("a tied head lies on the first and on the last stage", "[weights]") {
     CHECK(on_rank(tied, 1, 2, 1, 0) + on_rank(tied, 1, 2, 1, 1) == tied.bytes + u64{128256} * 2048 * 2);
 }
 
+TEST_CASE("safetensors headers without sense are refused, and sums never wrap", "[weights]") {
+    const auto added = [](Weights& into, const char* header) {
+        const Diagnosed<JsonDocument> read = load_json(header);
+        REQUIRE(read);
+        const std::optional<Problem> problem = io::add_tensors(into, *read);
+        return problem ? problem->text() : std::string{};
+    };
+    Weights weights;
+    CHECK(added(weights, "[1]") == "a list of 1; wanted an object of tensors");
+    CHECK(added(weights, R"({"layers.4096.up": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}})") ==
+          "/layers.4096.up: layer 4096; wanted a layer below 4096");
+    CHECK(weights == Weights{});
+    for (u32 i = 0; i < 17; ++i) {  // 2^60 bytes each
+        CHECK(added(weights, R"({"a": {"dtype": "U8", "shape": [1152921504606846976],
+                                       "data_offsets": [0, 1152921504606846976]}})") == "");
+    }
+    CHECK(weights.bytes == off_scale);
+    REQUIRE(weights.groups.size() == 1);
+    CHECK(weights.groups[0].bytes == off_scale);
+    CHECK(weights.types[0].bytes == off_scale);
+}
+
 TEST_CASE("exact sums from safetensors headers, the index alone, and a card", "[weights]") {
     const fs::path folder = fs::temp_directory_path() / ("kvcap-weights-" + std::to_string(::getpid()));
     fs::create_directories(folder);

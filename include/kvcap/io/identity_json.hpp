@@ -179,14 +179,17 @@ inline std::optional<Problem> read_content(const JsonValue& content, OwnedIdenti
 
 }  // namespace io
 
+/// The facts as an object, or an answer of kvcap identity, which has them under "facts".
 inline Diagnosed<OwnedIdentity> read_identity(std::string_view json) {
     const Diagnosed<JsonDocument> document = load_json(json);
     if (!document) {
         return *document.error;
     }
-    const JsonValue root = root_of(*document);
+    const JsonValue whole = root_of(*document);
+    const bool answer = whole["schema"].text() == "kvcap.identity.answer/1";
+    const JsonValue root = answer ? whole["facts"] : whole;
     if (!root.is_object()) {
-        return io::wrong_fact("", root.shown(), "an object with the facts of an identity");
+        return io::wrong_fact(answer ? "facts" : "", root.shown(), "an object with the facts of an identity");
     }
     OwnedIdentity identity;
     std::optional<Problem> problem;

@@ -4,7 +4,7 @@
 // header needs no parser.
 #pragma once
 
-#include <cmath>
+#include <bit>
 #include <cstdint>
 #include <kvcap/units.hpp>
 #include <string>
@@ -31,25 +31,28 @@ struct JsonKey {
     constexpr JsonKey(std::string_view key) noexcept : name{key}, hash{json_hash(key)} {}
 };
 
+/// 32 bytes, since a document may have millions of them.
 struct JsonNode {
     JsonKind kind = JsonKind::null;
-    bool integer = false;    ///< a number without fraction that is `whole` exactly
-    bool negative = false;
+    bool integer = false;    ///< a number without fraction, whose magnitude is `word` exactly
+    bool negative = false;   ///< of an integer
     bool truth = false;
     u32 hash = 0;            ///< of the key
     u32 key_at = 0;
     u32 key_size = 0;
     u32 end = 0;             ///< index behind the last node of this subtree
-    u32 count = 0;           ///< items of an array or object
-    u32 text_at = 0;
-    u32 text_size = 0;
-    u64 whole = 0;           ///< magnitude of an integer
-    double real = 0;
+    u32 size = 0;            ///< items of an array or object, bytes of a text
+    u64 word = 0;            ///< magnitude of an integer, bits of another number, where a text's characters are
 };
+static_assert(sizeof(JsonNode) == 32);
 
 struct JsonDocument {
     std::vector<JsonNode> nodes;
     std::string characters;
+
+    std::string_view text(u64 at, u32 size) const noexcept {
+        return std::string_view{characters}.substr(static_cast<std::size_t>(at), size);
+    }
 };
 
 /// A place in a document. A missing value is a value too, so that look-ups chain.
@@ -70,15 +73,21 @@ public:
     bool is_false() const noexcept { return kind() == JsonKind::boolean && !node().truth; }
 
     /// Items of an array or object.
-    u32 size() const noexcept { return is_array() || is_object() ? node().count : 0; }
+    u32 size() const noexcept { return is_array() || is_object() ? node().size : 0; }
     std::string_view text() const noexcept {
-        return is_text() ? std::string_view{document_->characters}.substr(node().text_at, node().text_size)
+        return is_text() ? document_->text(node().word, node().size)
                          : std::string_view{};
     }
     /// A non-negative integer (also written as 2.0 or 2e3).
     bool is_whole() const noexcept { return is_number() && node().integer && !node().negative; }
-    u64 whole() const noexcept { return is_whole() ? node().whole : 0; }
-    double real() const noexcept { return is_number() ? node().real : 0; }
+    u64 whole() const noexcept { return is_whole() ? node().word : 0; }
+    double real() const noexcept {
+        if (!is_number() || !node().integer) {
+            return is_number() ? std::bit_cast<double>(node().word) : 0;
+        }
+        const double size = static_cast<double>(node().word);
+        return node().negative ? -size : size;
+    }
 
     JsonValue operator[](const JsonKey& key) const noexcept {
         if (is_object()) {
@@ -122,14 +131,13 @@ public:
 private:
     const JsonNode& node() const noexcept { return document_->nodes[at_]; }
     std::string_view key_of(u32 i) const noexcept {
-        const JsonNode& n = document_->nodes[i];
-        return std::string_view{document_->characters}.substr(n.key_at, n.key_size);
+        return document_->text(document_->nodes[i].key_at, document_->nodes[i].key_size);
     }
     std::string shown_number() const {
         if (node().integer) {
-            return (node().negative ? "-" : "") + std::to_string(node().whole);
+            return (node().negative ? "-" : "") + std::to_string(node().word);
         }
-        std::string digits = std::to_string(node().real);
+        std::string digits = std::to_string(real());
         return digits.size() > 40 ? "a number beyond any size" : digits;
     }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <kvcap/io/json.hpp>
 #include <kvcap/io/json_scan.hpp>
 #include <nlohmann/json.hpp>
@@ -23,22 +24,20 @@ public:
     bool boolean(bool value) { return leaf({.kind = JsonKind::boolean, .truth = value}); }
     bool number_integer(std::int64_t value) {
         const u64 size = value < 0 ? u64{0} - static_cast<u64>(value) : static_cast<u64>(value);
-        return leaf({.kind = JsonKind::number, .integer = true, .negative = value < 0, .whole = size,
-                     .real = static_cast<double>(value)});
+        return leaf({.kind = JsonKind::number, .integer = true, .negative = value < 0, .word = size});
     }
     bool number_unsigned(std::uint64_t value) {
-        return leaf(
-            {.kind = JsonKind::number, .integer = true, .whole = value, .real = static_cast<double>(value)});
+        return leaf({.kind = JsonKind::number, .integer = true, .word = value});
     }
     bool number_float(double value, const std::string&) {
         const bool exact = std::abs(value) <= 9007199254740992.0 && std::floor(value) == value;
         return leaf({.kind = JsonKind::number, .integer = exact, .negative = value < 0,
-                     .whole = exact ? static_cast<u64>(std::abs(value)) : 0, .real = value});
+                     .word = exact ? static_cast<u64>(std::abs(value)) : std::bit_cast<u64>(value)});
     }
     bool string(std::string& value) {
         JsonNode node{.kind = JsonKind::text};
-        node.text_at = static_cast<u32>(document_.characters.size());
-        node.text_size = static_cast<u32>(value.size());
+        node.word = document_.characters.size();
+        node.size = static_cast<u32>(value.size());
         document_.characters += value;
         return leaf(node);
     }
@@ -84,7 +83,7 @@ private:
         node.key_size = pending_.key_size;
         pending_ = JsonNode{};
         if (!open_.empty()) {
-            ++document_.nodes[open_.back()].count;
+            ++document_.nodes[open_.back()].size;
         }
         document_.nodes.push_back(node);
         return true;
@@ -109,8 +108,7 @@ private:
         return true;
     }
     std::string_view key_at(u32 i) const {
-        const JsonNode& node = document_.nodes[i];
-        return std::string_view{document_.characters}.substr(node.key_at, node.key_size);
+        return document_.text(document_.nodes[i].key_at, document_.nodes[i].key_size);
     }
     bool no_duplicates() {
         std::vector<JsonNode>& nodes = document_.nodes;

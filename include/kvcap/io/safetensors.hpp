@@ -29,6 +29,9 @@ constexpr u32 dtype_bits(std::string_view name) noexcept {
     return 0;
 }
 
+/// As many layers as a config may have.
+inline constexpr u32 most_weight_layers = 4096;
+
 constexpr bool contains(std::string_view text, std::string_view what) noexcept {
     return text.find(what) != std::string_view::npos;
 }
@@ -80,8 +83,8 @@ inline WeightPart part_of(std::string_view name) noexcept {
 inline void add_type(std::vector<WeightType>& types, std::string_view dtype, u64 parameters, u64 bytes) {
     for (WeightType& type : types) {
         if (type.dtype == dtype) {
-            type.parameters += parameters;
-            type.bytes += bytes;
+            type.parameters = saturating_sum(type.parameters, parameters);
+            type.bytes = saturating_sum(type.bytes, bytes);
             return;
         }
     }
@@ -113,6 +116,10 @@ inline std::optional<Problem> add_tensor(Weights& weights, std::string_view name
                        std::to_string(bytes) + " bytes", {}};
     }
     const u32 layer = layer_in(name);
+    if (layer != no_layer && layer >= most_weight_layers) {
+        return Problem{Trouble::invalid, "/" + std::string{name}, "layer " + std::to_string(layer),
+                       "a layer below " + std::to_string(most_weight_layers), {}};
+    }
     weights.layers =
         layer == no_layer ? weights.layers : static_cast<u32>(larger(weights.layers, u64{layer} + 1));
     weights.add({.part = part_of(name), .layer = layer, .parameters = elements, .bytes = bytes});
@@ -137,19 +144,25 @@ inline Diagnosed<JsonDocument> load_header(const std::filesystem::path& path) {
     return load_json(text, {.values = u32{1} << 21});
 }
 
-inline std::optional<Problem> add_safetensors(Weights& weights, const std::filesystem::path& path) {
-    const Diagnosed<JsonDocument> header = load_header(path);
-    if (!header) {
-        Problem problem = *header.error;
-        problem.where = path.string() + (problem.where.empty() ? "" : ": " + problem.where);
-        return problem;
-    }
+inline std::optional<Problem> add_tensors(Weights& weights, const JsonDocument& header) {
     std::optional<Problem> problem;
-    root_of(*header).each([&](u32, std::string_view name, JsonValue tensor) {
+    if (!root_of(header).is_object()) {
+        problem = Problem{Trouble::invalid, {}, root_of(header).shown(), "an object of tensors", {}};
+    }
+    root_of(header).each([&](u32, std::string_view name, JsonValue tensor) {
         if (!problem && name != "__metadata__") {
             problem = add_tensor(weights, name, tensor);
         }
     });
+    return problem;
+}
+
+inline std::optional<Problem> add_safetensors(Weights& weights, const std::filesystem::path& path) {
+    const Diagnosed<JsonDocument> header = load_header(path);
+    std::optional<Problem> problem = header ? add_tensors(weights, *header) : header.error;
+    if (problem) {
+        problem->where = path.string() + (problem->where.empty() ? "" : ": " + problem->where);
+    }
     return problem;
 }
 

@@ -18,12 +18,7 @@ inline constexpr u64 most_scenario_tokens = u64{1} << 32;
 
 class ScenarioReader {
 public:
-    Diagnosed<ReuseScenario> read(std::string_view text) {
-        const Diagnosed<JsonDocument> document = load_json(text, {.values = u32{1} << 22});
-        if (!document) {
-            return *document.error;
-        }
-        const JsonValue root = root_of(*document);
+    Diagnosed<ReuseScenario> read(const JsonValue& root) {
         known(root, "", {"prompt_tokens", "limit_tokens", "unit_tokens", "tail_tokens", "groups", "comment"});
         Ask& ask = scenario_.ask;
         ask.prompt = whole(root["prompt_tokens"], "/prompt_tokens", 1, most_scenario_tokens);
@@ -32,6 +27,12 @@ public:
         const JsonValue groups = root["groups"];
         if (!groups.is_array() || groups.size() == 0) {
             fail("/groups", groups.shown(), "a list of groups");
+        }
+        if (groups.size() > most_groups) {
+            fail("/groups", std::to_string(groups.size()) + " groups", "at most " + std::to_string(most_groups));
+        }
+        if (problem_) {
+            return *problem_;
         }
         groups.each([&](u32 i, std::string_view, const JsonValue& one) {
             read_group(one, "/groups/" + std::to_string(i));
@@ -231,8 +232,16 @@ private:
 
 }  // namespace io
 
+/// Pages may be listed one by one: more values than a model's configuration has.
+inline constexpr JsonLimits scenario_limits{.values = u32{1} << 21};
+
+inline Diagnosed<ReuseScenario> read_scenario(const JsonDocument& document) {
+    return io::ScenarioReader{}.read(root_of(document));
+}
+
 inline Diagnosed<ReuseScenario> read_scenario(std::string_view text) {
-    return io::ScenarioReader{}.read(text);
+    const Diagnosed<JsonDocument> document = load_json(text, scenario_limits);
+    return document ? read_scenario(*document) : Diagnosed<ReuseScenario>{*document.error};
 }
 
 }  // namespace kvcap::inline v1

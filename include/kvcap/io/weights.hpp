@@ -46,10 +46,11 @@ struct Weights {
     void add(const WeightGroup& group) {
         parameters = saturating_sum(parameters, group.parameters);
         bytes = saturating_sum(bytes, group.bytes);
-        for (WeightGroup& known : groups) {
+        for (std::size_t i = groups.size(); i-- > 0;) {  // files list a layer's tensors together
+            WeightGroup& known = groups[i];
             if (known.part == group.part && known.layer == group.layer && known.heads == group.heads) {
-                known.parameters += group.parameters;
-                known.bytes += group.bytes;
+                known.parameters = saturating_sum(known.parameters, group.parameters);
+                known.bytes = saturating_sum(known.bytes, group.bytes);
                 return;
             }
         }

@@ -10,6 +10,7 @@
 #include <kvcap/report/diagnose/vllm_memory.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace kvcap::inline v1::report {
 

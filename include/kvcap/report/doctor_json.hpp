@@ -3,6 +3,7 @@
 // say), the line of each, findings with their figures, checks and what the engine's rules predict.
 #pragma once
 
+#include <cmath>
 #include <kvcap/report/diagnose.hpp>
 #include <kvcap/report/diagnose/checks.hpp>
 #include <kvcap/report/json.hpp>

@@ -4,6 +4,7 @@
 // values, q4_0: 18).
 #pragma once
 
+#include <cmath>
 #include <kvcap/report/diagnose/finding.hpp>
 
 namespace kvcap::inline v1::report::llamacpp_log {

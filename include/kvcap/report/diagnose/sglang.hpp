@@ -3,6 +3,7 @@
 // loading; states are slots; window and full pools have token counts of their own. Its GB are GiB.
 #pragma once
 
+#include <cmath>
 #include <kvcap/report/diagnose/finding.hpp>
 
 namespace kvcap::inline v1::report::sglang_log {

@@ -3,6 +3,7 @@
 // execution context memory grows with max_num_tokens; a pool too small cuts the context without an error.
 #pragma once
 
+#include <cmath>
 #include <kvcap/report/diagnose/finding.hpp>
 
 namespace kvcap::inline v1::report::trtllm_log {

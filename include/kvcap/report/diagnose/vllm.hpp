@@ -3,6 +3,7 @@
 // one request takes, groups and padding, and where the memory of the share went.
 #pragma once
 
+#include <cmath>
 #include <kvcap/report/diagnose/finding.hpp>
 
 namespace kvcap::inline v1::report::vllm_log {

@@ -3,6 +3,7 @@
 // budgets of the old profile, block sizes from the swap space, workers and stages.
 #pragma once
 
+#include <cmath>
 #include <kvcap/report/diagnose/finding.hpp>
 
 namespace kvcap::inline v1::report::vllm_log {

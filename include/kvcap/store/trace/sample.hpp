@@ -5,6 +5,7 @@
 // holds fewer than about 2,048 blocks a bias of -0.01 to -0.02 appears, since a request no longer fits.
 #pragma once
 
+#include <cmath>
 #include <kvcap/store/trace/curve.hpp>
 #include <kvcap/store/trace/requests.hpp>
 

@@ -3,6 +3,7 @@
 // convolutions. After vLLM 0.28 model code, Jet-Nemotron's cache and the transformers classes.
 #pragma once
 
+#include <cmath>
 #include <kvcap/io/hf/families/latent.hpp>
 #include <kvcap/io/hf/families/mamba_hybrid.hpp>
 

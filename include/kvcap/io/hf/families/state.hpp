@@ -4,6 +4,7 @@
 // classes.
 #pragma once
 
+#include <cmath>
 #include <kvcap/io/hf/families/plain.hpp>
 #include <kvcap/layer/recurrent.hpp>
 
