@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // libFuzzer target of the C interface: any numbers in its structs, any text as a model. A call fails with a
 // sentence and writes nothing, or succeeds with numbers that agree with each other.
+#include "check.hpp"
 #include "kvcap.h"
 
 #include <cstdint>
@@ -9,12 +10,6 @@
 #include <vector>
 
 namespace {
-
-void check(bool holds) {
-    if (!holds) {
-        __builtin_trap();
-    }
-}
 
 /// The input, read from the front; zeros behind its end.
 struct Input {

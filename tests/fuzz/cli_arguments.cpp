@@ -2,6 +2,7 @@
 // libFuzzer target of the program: any words as arguments, one a line. Whatever they are, the program ends with one of
 // its exit codes, says why in printable text when it refuses, and prints JSON that is JSON. It runs in an empty folder,
 // and words that could name a file anywhere else are passed over.
+#include "check.hpp"
 #include "program.hpp"
 
 #include <algorithm>
@@ -15,12 +16,6 @@
 #include <unistd.h>
 
 namespace {
-
-void check(bool holds) {
-    if (!holds) {
-        __builtin_trap();
-    }
-}
 
 /// An empty folder as home and working folder, and nothing on standard input.
 bool confined() {

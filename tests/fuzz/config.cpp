@@ -1,31 +1,46 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer target of the config reader: any bytes give a model or a problem with words, never both, and
-// every model that is accepted can be summed. Run: fuzz-config -max_total_time=600 corpus/config
+// libFuzzer target of the config reader: any bytes give a model or a problem with words, never both. A model that is
+// accepted can be summed: more tokens never hold less, two stages hold together what one holds, and its spec line reads
+// back as the same model. Run: fuzz-config -max_total_time=600 corpus/config ../../configs/models
+#include "check.hpp"
+
 #include <cstdint>
 #include <kvcap/fold.hpp>
 #include <kvcap/io/dtypes.hpp>
 #include <kvcap/io/hf/parameters.hpp>
 #include <kvcap/io/shape_spec.hpp>
+#include <kvcap/io/spec_line.hpp>
 
 namespace {
 
-void check(bool holds) {
-    if (!holds) {
-        __builtin_trap();
+using namespace kvcap;
+
+constexpr Lengths shorter{.prompt = {4096}, .decoded = {512}, .encoder = {100}};
+constexpr Lengths longer{.prompt = {4097}, .decoded = {513}, .encoder = {101}};
+
+void check_sums(const ModelSpec& model) {
+    const auto held = fold(model, shorter);
+    if (!held) {
+        check(held.error().code == Errc::overflow || held.error().code == Errc::block_not_divisible);
+        return;
     }
+    const auto more = fold(model, longer);
+    check(more ? more->total().value >= held->total().value : more.error().code == Errc::overflow);
+    const Sharding stages{.pp = 2};
+    const auto first = fold(model, shorter, stages, {.stage = 0});
+    const auto second = fold(model, shorter, stages, {.stage = 1});
+    check(!first || !second || first->total().value + second->total().value == held->total().value);
 }
 
-void check_model(const kvcap::ModelSpec& model) {
-    check(model.layers <= kvcap::hf::most_layers);
-    for (const kvcap::Cache& cache : model.caches) {
+void check_model(const ModelSpec& model) {
+    check(model.layers <= hf::most_layers);
+    for (const Cache& cache : model.caches) {
         check(cache.layer < model.all_layers());
         check(cache.form < model.forms.size());
         check(model.form_of(cache).elements() > 0);
     }
     if (model.layers > 0) {
-        const auto held = kvcap::fold(model, {.prompt = {4096}, .decoded = {512}, .encoder = {100}});
-        check(held.has_value() || held.error().code == kvcap::Errc::overflow ||
-              held.error().code == kvcap::Errc::block_not_divisible);
+        check_sums(model);
     }
 }
 
@@ -33,23 +48,21 @@ void check_model(const kvcap::ModelSpec& model) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text{reinterpret_cast<const char*>(data), size};
-    const auto read = kvcap::read_config(text);
-    const auto weights = kvcap::derived_weights(text);
-    check(weights.value.has_value() != weights.error.has_value());
+    const auto read = read_config(text);
+    const auto weights = derived_weights(text);
+    settled(weights);
     check(!weights || read);  // what has weights has caches, or none to keep
-    const auto shape = kvcap::read_shape_spec(text);
-    check(shape.value.has_value() != shape.error.has_value());
-    check(read.value.has_value() != read.error.has_value());
-    if (read.error) {
-        check(!read.error->text().empty());
+    settled(read_shape_spec(text));
+    if (!settled(read)) {
         return 0;
     }
     check_model(read->spec);
-    const auto stored = kvcap::stored_as(read->spec, {.kv = "fp8_ds_mla", .state = "f32", .index = "fp8"});
-    check(stored.value.has_value() != stored.error.has_value());
+    settled(stored_as(read->spec, {.kv = "fp8_ds_mla", .state = "f32", .index = "fp8"}));
     check_model(read->draft);
-    for (const kvcap::SharedLayer& shared : read->shared) {
+    for (const SharedLayer& shared : read->shared) {
         check(shared.layer < read->spec.layers && shared.source < shared.layer);
     }
+    const auto again = read_spec_line(spec_line(read->spec, read->shared));
+    check(again && again->spec == read->spec && again->shared == read->shared);
     return 0;
 }

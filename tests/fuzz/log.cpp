@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Any text as a log: never a crash, and nothing that doctor would print holds a control character. A log read in
 // pieces is the log read at once.
+#include "check.hpp"
+
 #include <kvcap/io/log.hpp>
 #include <kvcap/report/doctor_json.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
 namespace {
-
-void expect(bool good) {
-    if (!good) {
-        std::abort();
-    }
-}
 
 void expect_shown(std::string_view text, bool newline) {
     while (!text.empty()) {
         const std::size_t length = newline && text[0] == '\n' ? 1 : kvcap::logs::shown_bytes(text);
-        expect(length != 0);
+        check(length != 0);
         text.remove_prefix(length);
     }
 }
@@ -48,6 +43,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (std::size_t at = 0; at < text.size(); at += 7) {
         pieces.feed(text.substr(at, 7));
     }
-    expect(doctored(pieces.finish()) == whole);
+    check(doctored(pieces.finish()) == whole);
     return 0;
 }

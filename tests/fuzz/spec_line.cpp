@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: MIT
 // libFuzzer target of the spec line: any bytes give a model or a problem with an offset, and a model that was read is
 // printed so that it reads the same. Run: fuzz-spec_line -max_total_time=600 corpus/spec_line
+#include "check.hpp"
+
 #include <cstdint>
 #include <kvcap/io/spec_line.hpp>
 
-namespace {
-
-void check(bool holds) {
-    if (!holds) {
-        __builtin_trap();
-    }
-}
-
-}  // namespace
-
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const auto read = kvcap::read_spec_line({reinterpret_cast<const char*>(data), size});
-    check(read.value.has_value() != read.error.has_value());
-    if (read.error) {
+    if (!settled(read)) {
         check(!read.error->where.empty() && !read.error->wanted.empty());
         return 0;
     }

@@ -97,6 +97,15 @@ struct Segment {
 struct Slices {
     bool mirrored = false;
     u64 elements[most_devices]{};
+
+    /// Whether each element of a row lies somewhere.
+    constexpr bool cover(u64 row) const noexcept {
+        u64 sum = 0;
+        for (const u64 each : elements) {
+            sum += each;
+        }
+        return mirrored || sum == row;
+    }
 };
 
 /// Earlier blocks of the same kind, so that what rounding leaves over goes round the devices.
@@ -208,6 +217,8 @@ constexpr void add_slices(PerDevice& to, const Slices& cut, u64 bytes, u64 row, 
 }
 
 /// Tensor split: one cache's bytes on each device. The engine's log shows the largest of them only.
+/// pre: layout has SplitMode::tensor, which refuses the architectures that cannot be sliced. Errors: Errc::unsupported
+/// for states that are no delta net (RWKV), whose slices are not known, and for a net whose heads do not make up its row.
 constexpr Result<PerDevice> cache_per_slice(const Card& card, const Layout& layout, const CacheShape& cache,
                                             const Devices& devices, u32 weight_block,
                                             const Backend& backend = cpu_backend) noexcept {
@@ -220,9 +231,11 @@ constexpr Result<PerDevice> cache_per_slice(const Card& card, const Layout& layo
         if (!own) {
             return own.error();
         }
+        bool covered = true;
         const auto add = [&](Plane plane, u64 bytes, u64 row) noexcept {
-            add_slices(sum, slices(card, cache, i, plane, row, devices, weight_block), bytes, row, devices,
-                       backend);
+            const Slices cut = slices(card, cache, i, plane, row, devices, weight_block);
+            covered = covered && cut.cover(row);
+            add_slices(sum, cut, bytes, row, devices, backend);
         };
         if (is_compressor(cache.part)) {
             const u64 columns = compressor_columns(card, cache.part, i);
@@ -235,6 +248,9 @@ constexpr Result<PerDevice> cache_per_slice(const Card& card, const Layout& layo
         } else {
             add(Plane::k, own->k, key_elements(card, cache, i));
             add(Plane::v, own->v, value_elements(card, cache, i));
+        }
+        if (!covered) {
+            return Error{.code = Errc::unsupported, .layer = i};
         }
     }
     return sum;
