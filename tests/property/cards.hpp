@@ -12,6 +12,7 @@ namespace property {
 
 struct Card {
     std::string name;
+    std::string path;
     kvcap::ReadModel read;
 };
 
@@ -23,7 +24,7 @@ inline const std::vector<Card>& cards() {
                 const auto read = kvcap::read_model(entry.path().string());
                 INFO(entry.path().string());
                 REQUIRE(read);
-                found.push_back({entry.path().stem().string(), *read});
+                found.push_back({entry.path().stem().string(), entry.path().string(), *read});
             }
         }
         REQUIRE(found.size() > 100);

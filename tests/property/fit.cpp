@@ -76,5 +76,5 @@ TEST_CASE("fit: the answer fits, the next larger one does not", "[engine][vllm]"
             CHECK_FALSE(verdict(smaller_step));
         }
     }
-    CHECK(asked > 20);
+    CHECK(asked >= at_least(21, 200));
 }

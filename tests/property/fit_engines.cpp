@@ -185,7 +185,7 @@ TEST_CASE("fit of every engine: L fits, L + 1 does not; every change fits, the s
     std::printf("fit: %llu longest requests, %llu changes, %llu of engine options\n",
                 static_cast<unsigned long long>(answers), static_cast<unsigned long long>(counted.suggested),
                 static_cast<unsigned long long>(counted.turned));
-    CHECK(answers > 20);
-    CHECK(counted.suggested > 40);
-    CHECK(counted.turned > 3);
+    CHECK(answers >= at_least(21, 120));
+    CHECK(counted.suggested >= at_least(41, 120));
+    CHECK(counted.turned >= at_least(4, 120));
 }

@@ -103,7 +103,7 @@ TEST_CASE("the fold equals a token-by-token simulation") {
         }
         REQUIRE(held->total().value == simulated(model, n, tp, 0, model.all_layers()));
     }
-    CHECK(refused > 0);
+    CHECK(refused >= property::at_least(1, 2'000));
 }
 
 TEST_CASE("stages sum to the whole, and each is its layers") {

@@ -2,161 +2,19 @@
 // Laws of every engine's plan over every card, split and cache dtype: held bytes are at most what the engine
 // reserves for them, demand never falls with length, branches or batch, more memory, ranks or narrower elements are
 // never worse, pools stay within the budget, lengths beyond 64 bits do not fit instead of wrapping. Exceptions are
-// named.
-#include "grid.hpp"
-#include "vllm_stored.hpp"
+// named, and counted: what is refused or not compared must stay as rare as it is.
+#include "engine_plans.hpp"
 
-#include <kvcap/engine/exact.hpp>
-#include <kvcap/engine/llamacpp.hpp>
-#include <kvcap/engine/sglang.hpp>
-#include <kvcap/engine/trtllm.hpp>
-#include <kvcap/engine/vllm/backends.hpp>
-#include <kvcap/io/dtypes.hpp>
 #include <kvcap/plan/fit.hpp>
-#include <memory>
-#include <optional>
+#include <map>
 
 using namespace kvcap;
 using namespace property;
 
 namespace {
 
-const Sharding splits[] = {{}, {.tp = 2}, {.tp = 8}, {.pp = 2}, {.tp = 4, .pp = 2}};
-constexpr u64 dtypes = 2;  // the model's own, 8 bits
-
-/// A plan, and what its limiting stage holds of the model as this engine stores it.
-struct Planned {
-    PoolPlan plan{};
-    ModelSpec stored{};
-    Sharding ranks{};
-    u32 stage = 0;
-    bool comparable = false;
-    bool within_budget = true;
-    bool keeps_encoder = true;
-    u64 longest = off_scale;
-};
-
-using Made = std::unique_ptr<Planned>;
-
-struct Asked {
-    const ReadModel& read;
-    Sharding split;
-    bool bytes8;
-    Bytes each;
-
-    std::vector<Bytes> memory() const { return std::vector<Bytes>(split.pp, each); }
-};
-
-template <class Engine>
-Made planned(const Engine& engine, const ModelSpec& model, const Asked& asked) {
-    const std::vector<Bytes> memory = asked.memory();
-    const auto plan = engine.pools(model, asked.split, {memory.data(), asked.split.pp});
-    if (!plan) {
-        REQUIRE(plan.error().code != Errc::ok);
-        return nullptr;
-    }
-    auto made = std::make_unique<Planned>();
-    made->plan = *plan;
-    made->ranks = asked.split;
-    return made;
-}
-
-Made plan_exact(const Asked& asked) {
-    const auto stored = stored_as(asked.read.spec, {.kv = asked.bytes8 ? "fp8" : "auto"});
-    REQUIRE(stored);
-    Made made = planned(ExactEngine{}, *stored, asked);
-    if (made) {
-        made->stored = *stored;
-        made->stage = made->plan.pools[0].limiting;
-        made->comparable = true;
-    }
-    return made;
-}
-
-Made plan_vllm(const Asked& asked) {
-    vllm::Options options{.kv_dtype = asked.bytes8 ? vllm::KvDtype::fp8 : vllm::KvDtype::automatic,
-                          .max_model_len = 65'536, .encoder_tokens = asked.read.encoder_tokens};
-    options.kernel_blocks = vllm::default_backend(asked.read.spec, options.kv_dtype).blocks;
-    const char* name = asked.read.class_name.c_str();
-    const vllm::Engine engine{.options = vllm::for_class(asked.read.spec, name, options)};
-    Made made = planned(engine, vllm::registered(asked.read.spec, name), asked);
-    if (made) {
-        made->comparable = as_stored(asked.read.spec, engine.options, made->stored);
-        made->stage = made->plan.pools[0].limiting;
-        made->ranks = vllm::sharding_of(asked.split);
-    }
-    return made;
-}
-
-Made plan_sglang(const Asked& asked) {
-    u64 window = 0;
-    for (const LayerForm& form : asked.read.spec.forms) {
-        const bool slides = form.retention.keep == Keep::window && form.kind != Kind::compressor;
-        window = larger(window, slides ? form.retention.span.value : 0);
-    }
-    sglang::Options options{.dtype = asked.bytes8 ? sglang::KvDtype::fp8 : sglang::KvDtype::bf16,
-                            .page = sglang::has_compressors(asked.read.spec) ? 256u
-                                    : sglang::has_index(asked.read.spec)     ? 64u
-                                                                             : 16u};
-    options = sglang::with_architecture(options, asked.read.class_name.c_str(), window);
-    options.window_pool = options.window_pool || sglang::has_compressors(asked.read.spec);
-    Made made = planned(sglang::Engine{options}, asked.read.spec, asked);
-    if (made) {
-        made->stored = sglang::as_stored(asked.read.spec, options).value();
-        made->ranks = sglang::attention_ranks(asked.read.spec, asked.split, options).value();
-        made->comparable = asked.split.pp == 1;
-        // fp8 latents of sparse attention (656 bytes for 576) and padded pages of DeepSeek-V4 are charged less.
-        made->within_budget = !sglang::has_index(asked.read.spec) && !sglang::has_compressors(asked.read.spec);
-    }
-    return made;
-}
-
-Made plan_trtllm(const Asked& asked) {
-    const trtllm::Options options{.dtype = asked.bytes8 ? trtllm::KvDtype::fp8 : trtllm::KvDtype::half};
-    Made made = planned(trtllm::Engine{options}, asked.read.spec, asked);
-    if (made) {
-        made->stored = trtllm::as_stored(asked.read.spec, options).value();
-        made->ranks = trtllm::attention_ranks(asked.read.spec, asked.split, options).value();
-        made->comparable = asked.split.pp == 1;
-        for (const LayerForm& form : asked.read.spec.forms) {
-            for (const Stream& stream : form.streams) {  // groups that do not divide are dealt like channels
-                made->comparable = made->comparable &&
-                                   (stream.split != Split::groups || stream.heads % made->ranks.tp == 0);
-            }
-        }
-        made->longest = made->plan.max_len / 2;
-        made->within_budget = false;  // C++ rounds up to whole blocks: engines_sglang_trtllm.cpp has the bound
-    }
-    return made;
-}
-
-Made plan_llamacpp(const Asked& asked) {
-    const llamacpp::Ggml type = asked.bytes8 ? llamacpp::Ggml::q8_0 : llamacpp::Ggml::f16;
-    Made made = planned(llamacpp::Engine{.options = {.n_ctx = 16'384, .type_k = type, .type_v = type}},
-                        asked.read.spec, asked);
-    if (made) {
-        const auto stored = restored(asked.read.spec, [&](u32, LayerForm form) noexcept {
-            for (Stream& stream : form.streams) {
-                const bool state = stream.role == Role::state || stream.role == Role::conv;
-                stream.format = state ? f32 : llamacpp::ggml_type(type).format;
-            }
-            return form;
-        });
-        made->stored = *stored;
-        made->comparable = asked.split.tp == 1 && asked.split.pp == 1 &&
-                           !vllm::has_kind(asked.read.spec, Kind::compressor);
-        made->keeps_encoder = false;
-        made->longest = made->plan.max_len / 2;
-    }
-    return made;
-}
-
-struct Named {
-    const char* name;
-    Made (*plan)(const Asked&);
-};
-const Named engines[] = {{"exact", plan_exact}, {"vllm", plan_vllm}, {"sglang", plan_sglang},
-                         {"trtllm", plan_trtllm}, {"llamacpp", plan_llamacpp}};
+const Sharding splits[] = {{},         {.tp = 2}, {.tp = 8},          {.pp = 2},           {.tp = 4, .pp = 2},
+                           {.pp = 4},  {.cp = 2}, {.tp = 4, .cp = 2}, {.tp = 8, .cp = 8}};
 
 Bytes reserved(const PoolPlan& plan, const Lengths& lengths) {
     Bytes sum{};
@@ -167,20 +25,24 @@ Bytes reserved(const PoolPlan& plan, const Lengths& lengths) {
     return sum;
 }
 
-void check_held(const Planned& made, Tally& tally) {
+/// The lengths compared; 0 where the planned ranks cannot hold the model as the split says.
+u64 check_held(const Planned& made, Tally& tally) {
+    u64 compared = 0;
     for (const u64 n : grid_lengths) {
         const u64 prompt = smaller(n, made.longest);
         const Lengths lengths{
             .prompt = {prompt}, .decoded = {smaller(n, 50)}, .encoder = {made.keeps_encoder ? 11u : 0u}};
-        Sharding ranks = made.ranks;
-        ranks.cp = 1;
-        const auto held = fold(made.stored, lengths, ranks, {.stage = made.stage});
-        if (held) {
-            CAPTURE(n);
-            REQUIRE(held->per_sequence() <= reserved(made.plan, lengths));
-            ++tally.laws;
+        for (const u32 stage : made.stages) {
+            const auto held = fold(made.stored, lengths, made.ranks, {.stage = stage});
+            if (held) {
+                CAPTURE(n, stage);
+                REQUIRE(held->per_sequence() <= reserved(made.plan, lengths));
+                ++compared;
+            }
         }
     }
+    tally.laws += compared;
+    return compared;
 }
 
 void check_demand(const PoolPlan& plan, Tally& tally) {
@@ -245,46 +107,126 @@ void check_cheaper(const Planned& dear, const Planned& cheap, Tally& tally) {
     REQUIRE((before - after) * 3 / page * pools[0].each.value <= pools[1].each.value + 6 * pools[0].each.value);
 }
 
+/// Why points of an engine are refused, or not compared, and of how many in 1,000 at most.
+struct Excused {
+    const char* engine;
+    const char* why;
+    u64 per_mille;
+};
+constexpr Excused excused[] = {
+    {"exact", "refused: N heads cannot be dealt to N ranks", 3},
+    {"exact", "refused: N query heads cannot be dealt to N ranks", 23},
+    {"exact", "refused: N state heads or channels cannot be dealt to N ranks", 3},
+    {"exact", "refused: the model has more than N parts of one kind; kvcap keeps at most N (N asked)", 52},
+    {"exact", "refused: these rules do not cover this case", 13},
+    {"vllm", "refused: N bytes are needed and N are available", 5},
+    {"vllm", "refused: N heads cannot be dealt to N ranks", 3},
+    {"vllm", "refused: N is not a multiple of N", 112},
+    {"vllm", "refused: N query heads cannot be dealt to N ranks", 23},
+    {"vllm", "refused: the engine refuses these options together", 35},
+    {"vllm", "refused: these rules do not cover this case", 64},
+    {"sglang", "refused: N is not a multiple of N", 112},
+    {"sglang", "refused: N query heads cannot be dealt to N ranks", 13},
+    {"sglang", "refused: N tokens are less than one page of N", 25},
+    {"sglang", "refused: these rules do not cover this case", 35},
+    {"trtllm", "not compared: groups that do not divide are dealt like channels", 1},
+    {"trtllm", "not compared: pools bound by different stages", 13},
+    {"trtllm", "refused: N bytes are left, less than one state slot of N bytes", 1},
+    {"trtllm", "refused: N query heads cannot be dealt to N ranks", 9},
+    {"trtllm", "refused: no other format of 4 bits", 250},
+    {"trtllm", "refused: the engine refuses these options together", 2},
+    {"trtllm", "refused: these rules do not cover this case", 298},
+    {"llamacpp", "not compared: a tensor split rotates what it cannot cut", 42},
+    {"llamacpp", "refused: N bytes are needed and N are available", 1},
+    {"llamacpp", "refused: the engine refuses these options together", 54},
+    {"llamacpp", "refused: these rules do not cover this case", 445},
+};
+
+/// What became of one engine's points: plans, plans whose held bytes were compared, and why the others were not.
+struct Outcomes {
+    u64 points = 0;
+    u64 plans = 0;
+    u64 compared = 0;
+    std::map<std::string, u64> excused{};
+
+    void print(const char* engine) const {
+        std::printf("  %-9s%6llu points, %llu plans, %llu of them compared\n", engine,
+                    static_cast<unsigned long long>(points), static_cast<unsigned long long>(plans),
+                    static_cast<unsigned long long>(compared));
+        for (const auto& [why, count] : excused) {
+            std::printf("  %15llu %s\n", static_cast<unsigned long long>(count), why.c_str());
+        }
+    }
+};
+
+/// A class of points that no law meets is known, and no larger than it was; a sample may be off by chance.
+void check_excused(const char* engine, const Outcomes& outcomes, bool sampled) {
+    CHECK(outcomes.compared + std::accumulate(outcomes.excused.begin(), outcomes.excused.end(), u64{0},
+                                              [](u64 sum, const auto& one) { return sum + one.second; }) ==
+          outcomes.points);
+    for (const auto& [why, count] : outcomes.excused) {
+        CAPTURE(engine, why, count, outcomes.points);
+        const auto known = std::find_if(std::begin(excused), std::end(excused), [&, &reason = why](const Excused& one) {
+            return engine == std::string{one.engine} && reason == one.why;
+        });
+        REQUIRE(known != std::end(excused));
+        const double most = static_cast<double>(outcomes.points * known->per_mille) / 1000;
+        CHECK(static_cast<double>(count) <= most + (sampled ? 3 * std::sqrt(most) + 3 : 0));
+    }
+}
+
+void check_point(const NamedEngine& engine, const Asked& asked, Outcomes& outcomes, Tally& tally) {
+    ++tally.points;
+    ++outcomes.points;
+    const Made less = engine.plan(asked);
+    if (!*less) {
+        ++tally.refused;
+        ++outcomes.excused["refused: " + less->refused];
+        return;
+    }
+    ++outcomes.plans;
+    if (less->within_budget) {
+        REQUIRE(pooled(less->plan) <= asked.each);
+    }
+    if (less->unlike == nullptr && check_held(*less, tally) != less->stages.size() * std::size(grid_lengths)) {
+        less->unlike = "the split deals no whole heads";
+    }
+    if (less->unlike == nullptr) {
+        ++outcomes.compared;
+    } else {
+        ++outcomes.excused["not compared: " + std::string{less->unlike}];
+    }
+    check_demand(less->plan, tally);
+    const Made more = engine.plan({asked.read, asked.split, asked.width, 48_GiB});
+    REQUIRE(*more);
+    check_memory(*less, *more, tally);
+    const Made wide = engine.plan({asked.read, asked.split, Width::own, asked.each});
+    if (*wide) {
+        check_cheaper(*wide, *less, tally);
+    }
+    Sharding wider = asked.split;
+    wider.tp *= 2;
+    const Made spread = engine.plan({asked.read, wider, asked.width, asked.each});
+    if (*spread) {
+        check_cheaper(*less, *spread, tally);
+    }
+}
+
 }  // namespace
 
 TEST_CASE("grid: engines reserve what is held, never wrap, and never lose by more memory, ranks or narrower elements") {
-    const Axes axes{.cards = cards().size() * std::size(engines), .splits = std::size(splits), .formats = dtypes};
+    const Axes axes{.cards = cards().size() * std::size(engines), .splits = std::size(splits), .formats = widths};
     Tally tally{"grid, engines"};
-    u64 plans[std::size(engines)]{};
-    for (const Point& point : walk(axes, 10'000)) {
+    Outcomes outcomes[std::size(engines)];
+    for (const Point& point : walk(axes, 100'000)) {
         const Card& card = cards()[point.card / std::size(engines)];
-        const Named& engine = engines[point.card % std::size(engines)];
-        CAPTURE(card.name, engine.name, point.split, point.format, seed());
-        const Asked asked{card.read, splits[point.split], point.format == 1, 24_GiB};
-        ++tally.points;
-        const Made less = engine.plan(asked);
-        if (!less) {
-            ++tally.refused;
-            continue;
-        }
-        ++plans[point.card % std::size(engines)];
-        if (less->within_budget) {
-            REQUIRE(pooled(less->plan) <= asked.each);
-        }
-        if (less->comparable) {
-            check_held(*less, tally);
-        }
-        check_demand(less->plan, tally);
-        const Made more = engine.plan({card.read, asked.split, asked.bytes8, 48_GiB});
-        REQUIRE(more);
-        check_memory(*less, *more, tally);
-        const Made wide = engine.plan({card.read, asked.split, false, asked.each});
-        if (wide) {
-            check_cheaper(*wide, *less, tally);
-        }
-        Sharding wider = asked.split;
-        wider.tp *= 2;
-        const Made spread = engine.plan({card.read, wider, asked.bytes8, asked.each});
-        if (spread) {
-            check_cheaper(*less, *spread, tally);
-        }
+        const u64 at = point.card % std::size(engines);
+        CAPTURE(card.name, engines[at].name, point.split, point.format, seed());
+        const Asked asked{card.read, splits[point.split], static_cast<Width>(point.format), 24_GiB};
+        check_point(engines[at], asked, outcomes[at], tally);
     }
-    for (const u64 made : plans) {
-        CHECK(made > tally.points / 20);
+    for (u32 i = 0; i < std::size(engines); ++i) {
+        outcomes[i].print(engines[i].name);
+        check_excused(engines[i].name, outcomes[i], tally.points < axes.all());
     }
 }

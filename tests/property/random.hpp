@@ -5,6 +5,8 @@
 
 #include <kvcap/core.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <random>
 
@@ -23,6 +25,17 @@ inline u64 seed() {
 }
 inline u64 cases(u64 by_default) {
     return from_environment("KVCAP_CASES", by_default);
+}
+
+/// The least of a count that a run must meet, given what the default number of cases meets: fewer cases meet as much
+/// less, and by chance three deviations less.
+inline u64 at_least(u64 wanted, u64 by_default) {
+    const u64 asked = cases(by_default);
+    if (asked >= by_default) {
+        return wanted;
+    }
+    const double expected = static_cast<double>(wanted) * static_cast<double>(asked) / static_cast<double>(by_default);
+    return static_cast<u64>(std::max(0.0, expected - 3 * std::sqrt(expected)));
 }
 
 class Random {

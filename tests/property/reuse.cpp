@@ -97,8 +97,8 @@ TEST_CASE("reuse: verdict and explanation equal the token-by-token definition", 
     }
     WARN("seed " << property::seed() << ": " << cases << " cases, mean " << tokens / cases << " tokens, "
                  << hits << " with a hit");
-    REQUIRE(hits > cases / 10);
-    REQUIRE(hits < cases);
+    REQUIRE(hits >= property::at_least(2'001, 20'000));
+    REQUIRE(cases - hits >= property::at_least(1, 20'000));
 }
 
 TEST_CASE("reuse: a callable answers like words", "[reuse]") {

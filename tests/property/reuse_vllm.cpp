@@ -318,8 +318,8 @@ TEST_CASE("vLLM lookups equal the coordinator written out", "[reuse]") {
         }
         hits += want.tokens > 0 ? 1 : 0;
     }
-    REQUIRE(hits > cases / 10);
-    REQUIRE(fine_cases > cases / 20);
+    REQUIRE(hits >= property::at_least(2'001, 20'000));
+    REQUIRE(fine_cases >= property::at_least(1'001, 20'000));
 }
 
 }  // namespace

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // read(print(model)) == model for every model: of policies under every decorator, of raw forms with arbitrary
 // fields, in order and out of order, with draft and shared layers. And no text, however broken, is read as
-// something else.
-#include "random.hpp"
+// something else. Every card, shown by the program as a spec line and typed again, is the same card.
+#include "../unit/program.hpp"
+#include "grid.hpp"
 
-#include <catch2/catch.hpp>
 #include <kvcap/io/spec_line.hpp>
+#include <nlohmann/json.hpp>
 
 using namespace kvcap;
-using property::Random;
+using namespace property;
 
 namespace {
 
@@ -139,7 +140,7 @@ TEST_CASE("spec lines round-trip every model") {
     Random random{property::seed()};
     u64 read_back = 0;
     u64 spelled_out = 0;
-    const u64 cases = property::cases(20000);
+    const u64 cases = property::cases(20'000);
     for (u64 i = 0; i < cases; ++i) {
         const ModelSpec canonical = any_model(random);
         const ModelSpec model = random.chance(10) ? reordered(random, canonical) : canonical;
@@ -153,7 +154,7 @@ TEST_CASE("spec lines round-trip every model") {
         ++read_back;
     }
     CHECK(read_back == cases);
-    CHECK(spelled_out < cases);
+    CHECK(cases - spelled_out >= at_least(1, 20'000));
 }
 
 TEST_CASE("what policies make is printed by their names, a KIVI layer stored once more excepted") {
@@ -200,4 +201,59 @@ TEST_CASE("a printed line prints the same again, and broken lines are refused wi
             REQUIRE_FALSE(broken.error->wanted.empty());
         }
     }
+}
+
+TEST_CASE("grid: every card's spec line reads back as the card") {
+    for (const Card& card : cards()) {
+        INFO(card.name);
+        const std::string text = spec_line(card.read.spec, card.read.shared);
+        const Diagnosed<ReadModel> again = read_spec_line(text);
+        REQUIRE(again);
+        REQUIRE(again->spec == card.read.spec);
+        REQUIRE(again->shared == card.read.shared);
+    }
+}
+
+TEST_CASE("grid: what the program shows of a card, typed as a spec line, holds and shows the same") {
+    if (!program::known()) {
+        return;
+    }
+    Tally tally{"grid, shown"};
+    const auto show = [](const std::string& model) {
+        const program::Ran ran = program::run("show " + program::quoted(model) + " --json");
+        REQUIRE(ran.code == 0);
+        return nlohmann::json::parse(ran.out);
+    };
+    const Sharding splits[] = {{}, {.tp = 2}, {.pp = 2}, {.tp = 2, .cp = 2}};
+    for (const Point& point : walk({cards().size(), 1, 1}, 1'000)) {
+        const Card& card = cards()[point.card];
+        CAPTURE(card.name);
+        ++tally.points;
+        const auto shown = show(card.path);
+        const std::string line = shown.at("spec");
+        const Diagnosed<ReadModel> typed = read_spec_line(line);
+        REQUIRE(typed);
+        for (const Sharding& split : splits) {
+            for (const u64 n : grid_lengths) {
+                const Lengths lengths{.prompt = {n}, .decoded = {5}, .encoder = {3}};
+                REQUIRE(fold(typed->spec, lengths, split) == fold(card.read.spec, lengths, split));
+                ++tally.laws;
+            }
+        }
+        const auto again = show(line);
+        for (const char* field : {"spec", "layers", "bytes_per_token", "state_bytes_per_sequence", "groups"}) {
+            if (std::string{field} == "groups" && shown.at("encoder_tokens") != 0) {
+                continue;  // sizes at the encoder's length, which no spec line says
+            }
+            CAPTURE(field);
+            REQUIRE(again.at(field) == shown.at(field));
+            ++tally.laws;
+        }
+        if (const std::string draft = shown.at("draft_spec"); !draft.empty()) {
+            REQUIRE(read_spec_line(draft));
+            REQUIRE(read_spec_line(draft)->spec == card.read.draft);
+            ++tally.laws;
+        }
+    }
+    CHECK(tally.laws >= at_least(100 * std::size(splits) * std::size(grid_lengths), 1'000));
 }

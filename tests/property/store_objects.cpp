@@ -216,7 +216,7 @@ TEST_CASE("over TP, PP and CP every byte of a rank comes from one rank that has 
         const Rank rank{.stage = target.stage, .cp = target.cp_rank};
         REQUIRE(sum == fold(model, lengths, to.sharding, rank).value().total());
     }
-    CHECK(compared > 0);
+    CHECK(compared >= property::at_least(1, 60));
 }
 
 TEST_CASE("slots that two deals share, counted one by one") {

@@ -81,21 +81,18 @@ void check_plan(const ReadModel& model, const vllm::Engine& engine, const Shardi
     for (const Bytes& each : plan.per_unit) {
         CHECK(each.value * plan.pools[0].units <= budget.value);
     }
-    ModelSpec stored;
-    const bool comparable = property::as_stored(model.spec, engine.options, stored);
+    const ModelSpec stored = property::as_stored(model.spec, engine.options);
     u64 before = 0;
     for (u64 n = 1; n <= plan.max_len; n = n * 4 + 1) {
         const Lengths lengths{.prompt = {n}, .encoder = {engine.options.encoder_tokens}};
         const Demand need = demand(plan, lengths);
         CHECK(need.units[0] >= before);
         before = need.units[0];
-        if (comparable) {
-            const Result<Footprint> held =
-                fold(stored, lengths, vllm::sharding_of(sharding), {.stage = sharding.pp - 1});
-            CHECK((!held ||
-                   held->per_sequence().value <= plan.per_unit[sharding.pp - 1].value * need.units[0]));
-            ++counts.laws;
-        }
+        const Result<Footprint> held =
+            fold(stored, lengths, vllm::sharding_of(sharding), {.stage = sharding.pp - 1});
+        REQUIRE(held);
+        CHECK(held->per_sequence().value <= plan.per_unit[sharding.pp - 1].value * need.units[0]);
+        ++counts.laws;
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Public reports about what engines print and reserve, where the memory behind a line is not stated: the engine is asked
-// with the pool that the line implies, and every printed figure must follow. docs/field-cases.md lists all reports.
+// Public reports about what engines print and reserve. Where the memory behind a line is not stated, the engine is
+// asked with the pool that the line implies, and every printed figure must follow. docs/field-cases.md lists them.
 #include <catch2/catch.hpp>
 #include <kvcap/core.hpp>
 #include <kvcap/engine/paged.hpp>
@@ -99,7 +99,7 @@ TEST_CASE("field: pools of TensorRT-LLM are a share of free memory", "[field]") 
     const ModelSpec seven_b = made_of(repeat(32, Gqa{32, 128}));
     const u64 growth = bytes_per_token(seven_b).value().value;
     CHECK(growth == 524'288);
-    CHECK(fold(seven_b, {.prompt = {132'608}}).value().total() == 69'524'783'104_B);  // TensorRT-LLM#1400: a batch of one
+    CHECK(fold(seven_b, {.prompt = {132'608}}).value().total() == 69'524'783'104_B);  // TensorRT-LLM#1400: one request
     const trtllm::Options options{.path = trtllm::Path::cpp, .tokens_per_block = 64};
     const u64 memory = static_cast<u64>(0.9 * 21.89 * gib);  // TensorRT-LLM#2268
     CHECK(trtllm::cpp_blocks(memory, 1, growth, true, options).primary == 631);
