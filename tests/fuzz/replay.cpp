@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// replay FOLDER...: runs every file below the folders through the fuzz target, once whole and cut at 32 places. A target
-// stops when something does not hold; a folder that is not there or holds no file is a mistake.
+// replay FOLDER...: runs every file below the folders through the fuzz target, once whole and cut at 32 places. A
+// target stops when something does not hold; a folder that is not there or holds no file is a mistake.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

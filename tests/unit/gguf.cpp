@@ -261,3 +261,28 @@ TEST_CASE("a large vocabulary is skipped") {
     CHECK(header->find("tokenizer.ggml.tokens")->count == 150'000);
     CHECK(header->entries.size() == metadata.size());
 }
+
+TEST_CASE("states beyond 32 bits are refused, saved sequences beyond 64 too") {
+    const Json mamba = {{"general.architecture", "mamba"},  {"mamba.block_count", 1},
+                        {"mamba.context_length", 4096},     {"mamba.embedding_length", 64},
+                        {"mamba.ssm.conv_kernel", 4},       {"mamba.ssm.inner_size", 1u << 17},
+                        {"mamba.ssm.state_size", 1u << 16}, {"mamba.ssm.time_step_rank", 1},
+                        {"mamba.attention.layer_norm_rms_epsilon", 1e-5}};
+    CHECK(problem_of(file_of(mamba)).text() ==
+          "mamba.ssm.state_size: a state of more than 2^32 elements; wanted a smaller one");
+
+    Json wide = llama();
+    wide["llama.attention.key_length"] = 0xffff'ffffu;
+    wide["llama.attention.head_count_kv"] = 0xffff'fff0u;
+    wide["llama.attention.head_count"] = 0xffff'fff0u;
+    const std::string file = file_of(wide);
+    const auto header = gguf::read_header(bytes_of(file));
+    REQUIRE(header);
+    const auto card = gguf::read_card(*header);
+    REQUIRE(card);
+    const auto made = llamacpp::layout(*card, {.n_ctx = 4096});
+    REQUIRE(made);
+    CHECK(llamacpp::sequence_state(*card, *made, 100, false).error().code == Errc::overflow);
+    CHECK(llamacpp::cache_per_slice(*card, *made, made->caches[0], {.count = 2, .share = {1, 1}}, 32).error() ==
+          Error{.code = Errc::overflow, .layer = 0});
+}

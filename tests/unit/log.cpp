@@ -160,6 +160,9 @@ TEST_CASE("SGLang, llama.cpp, ollama and TensorRT-LLM", "[log]") {
 }
 
 TEST_CASE("nothing from a log is shown with control characters; pieces read as the whole", "[log]") {
+    constexpr const char* line = "INFO 07-30 07:27:31 [gpu_worker.py:560] Available KV cache memory: 13.33 GiB\n";
+    CHECK(only(std::string{"svc_1.a-b  | "} + line).service == "svc_1.a-b");
+    CHECK(only(std::string{"\xc2\x82svc  | "} + line).service.empty());
     const std::string log = "Resolved architecture: A\033[31mB\x01\xC2\x9B\xFF\nGPU KV cache size: 64 tokens\n";
     CHECK(said(log, "arch").find_first_of("\033\x01") == std::string::npos);
     LogReader pieces;

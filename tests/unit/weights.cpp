@@ -90,6 +90,8 @@ TEST_CASE("families without formulas and configs without a vocabulary are refuse
               .error->trouble == Trouble::unknown);
     CHECK(derived_weights(R"({"model_type": "llama"})").error->where == "/intermediate_size");
     CHECK(derived_weights("").error->trouble == Trouble::unreadable);
+    const std::string odd = dense("llama", 2, 8, 2, 1, 16, 10, R"(, "torch_dtype": "bfloat47")");
+    CHECK(derived_weights(odd).error->text() == read_config(odd).error->text());  // who has weights has caches
 }
 
 TEST_CASE("weights on a rank by the stated rule", "[weights]") {

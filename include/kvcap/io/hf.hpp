@@ -165,6 +165,19 @@ inline Problem unknown_type(const Decoder& decoder) {
             "an architecture with a known rule", "nearest: " + nearest_types(decoder.type)};
 }
 
+/// A known key with a value of another type, or with a name that is none, in the file or in its decoder's block.
+inline std::optional<Problem> wrong_key(JsonValue root, const Decoder& decoder) {
+    for (const auto& [block, where] : {std::pair{root, std::string{}}, std::pair{decoder.block, decoder.where}}) {
+        if (std::optional<Problem> problem = mistyped(block, where)) {
+            return problem;
+        }
+        if (std::optional<Problem> problem = misnamed(block, where)) {
+            return problem;
+        }
+    }
+    return std::nullopt;
+}
+
 inline Diagnosed<ReadModel> lower(JsonValue root) {
     const Decoder decoder = find_decoder(root);
     const Family* family = family_of(decoder.type);
@@ -175,13 +188,8 @@ inline Diagnosed<ReadModel> lower(JsonValue root) {
     if (family == nullptr) {
         return unknown_type(decoder);
     }
-    for (const auto& [block, where] : {std::pair{root, std::string{}}, std::pair{decoder.block, decoder.where}}) {
-        if (std::optional<Problem> problem = mistyped(block, where)) {
-            return *std::move(problem);
-        }
-        if (std::optional<Problem> problem = misnamed(block, where)) {
-            return *std::move(problem);
-        }
+    if (std::optional<Problem> problem = wrong_key(root, decoder)) {
+        return *std::move(problem);
     }
     Lowering in{decoder.block, decoder.where, *family};
     std::string_view class_name;

@@ -46,7 +46,9 @@ inline Diagnosed<std::filesystem::path> ollama_blob(const std::string& name) {
     }
     const Diagnosed<JsonDocument> document = load_json(*text);
     if (!document) {
-        return *document.error;
+        Problem problem = *document.error;
+        problem.where = manifest.string() + (problem.where.empty() ? "" : ": " + problem.where);
+        return problem;
     }
     std::string digest;
     root_of(*document)["layers"].each([&](u32, std::string_view, const JsonValue& layer) {

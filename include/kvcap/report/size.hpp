@@ -67,6 +67,7 @@ struct SizeGroup {
 struct SizeAnswer {
     Bytes per_token{};
     std::vector<RankBytes> per_token_on_rank;
+    std::vector<Bytes> per_token_of_stage;  ///< on one tensor rank, all its context ranks together
     Bytes state{};
     Bytes once{};
     std::vector<SizeGroup> groups;
@@ -80,11 +81,12 @@ struct SizeAnswer {
 };
 
 /// Bytes that one more token of one sequence adds over all ranks, copies counted: a single replica takes it.
+/// Context ranks' shares are added before they are rounded.
 inline Bytes per_token_over_ranks(const SizeQuestion& asked, const SizeAnswer& size) {
+    const u64 holders = (asked.dp_attention ? u64{1} : u64{asked.tp}) * asked.own_cp();
     Bytes sum{};
-    for (const RankBytes& rank : size.per_token_on_rank) {
-        const bool holds = rank.rank.dp == 0 && (!asked.dp_attention || rank.rank.tp == 0);
-        sum += holds ? rank.bytes : Bytes{};
+    for (const Bytes rate : size.per_token_of_stage) {
+        sum += Bytes{saturating_product(rate.value, holders) / asked.sharding.cp};
     }
     return sum;
 }
@@ -212,15 +214,16 @@ inline Result<SizeAnswer::At> held_at(const ModelSpec& model, const SizeQuestion
 
 /// Bytes per token on each rank; under context parallelism its share, rounded down.
 inline Result<SizeAnswer> with_rates(SizeAnswer out, const ModelSpec& model, const SizeQuestion& asked) {
-    std::vector<Bytes> rates;
     for (u32 stage = 0; stage < asked.sharding.pp; ++stage) {
         const Result<Bytes> rate = bytes_per_token(model, asked.sharding, stage);
         if (!rate) {
             return rate.error();
         }
-        rates.push_back({rate->value / asked.sharding.cp});
+        out.per_token_of_stage.push_back(*rate);
     }
-    each_rank(asked, [&](RankAt at) { out.per_token_on_rank.push_back({at, rates[at.pp]}); });
+    each_rank(asked, [&](RankAt at) {
+        out.per_token_on_rank.push_back({at, {out.per_token_of_stage[at.pp].value / asked.sharding.cp}});
+    });
     const Result<Bytes> rate = bytes_per_token(model);
     const Result<Footprint> whole = fold(model, Lengths{});
     if (!rate || !whole) {

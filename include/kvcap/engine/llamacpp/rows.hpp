@@ -195,13 +195,19 @@ constexpr Result<u64> block_in_buffer(const Card& card, const Layout& layout, co
         return own.error();
     }
     const GgmlType& single = ggml_type(Ggml::f32);
-    u64 sum =
-        tensor_in_buffer(own->k, backend, ggml_type(layout.options.type_k), key_elements(card, cache, block));
-    sum += tensor_in_buffer(own->v, backend, ggml_type(layout.options.type_v),
-                            value_elements(card, cache, block));
-    sum += tensor_in_buffer(own->r, backend, single, 0) + tensor_in_buffer(own->s, backend, single, 0);
-    sum += tensor_in_buffer(own->p, backend, single, 0) +
-           2 * tensor_in_buffer(own->compressor / 2, backend, single, 0);
+    const u64 compressor = tensor_in_buffer(own->compressor / 2, backend, single, 0);
+    const u64 tensors[] = {
+        tensor_in_buffer(own->k, backend, ggml_type(layout.options.type_k), key_elements(card, cache, block)),
+        tensor_in_buffer(own->v, backend, ggml_type(layout.options.type_v), value_elements(card, cache, block)),
+        tensor_in_buffer(own->r, backend, single, 0),
+        tensor_in_buffer(own->s, backend, single, 0),
+        tensor_in_buffer(own->p, backend, single, 0),
+        compressor,
+        compressor};
+    u64 sum = 0;
+    for (const u64 each : tensors) {
+        sum = saturating_sum(sum, each);
+    }
     return sum;
 }
 

@@ -48,7 +48,7 @@ constexpr Result<u64> attention_state(const Card& card, const Layout& layout, co
         return sum;
     }
     const bool extended = card.four_positions || card.state.p != 0;
-    sum += cells * (cell_record + (extended ? position_record : 0)) + 8;
+    sum = saturating_sum(sum + 8, saturating_product(cells, cell_record + (extended ? position_record : 0)));
     for (u32 i = 0; i < card.all_layers(); ++i) {
         if (!owns(card, cache, i)) {
             continue;
@@ -61,7 +61,10 @@ constexpr Result<u64> attention_state(const Card& card, const Layout& layout, co
         if (!k || !v) {
             return k ? v.error() : k.error();
         }
-        sum += tensor_record + cells * *k + (keeps_values(card, cache) ? tensor_record + cells * *v : 0);
+        sum = saturating_sum(sum, saturating_sum(tensor_record, saturating_product(cells, *k)));
+        if (keeps_values(card, cache)) {
+            sum = saturating_sum(sum, saturating_sum(tensor_record, saturating_product(cells, *v)));
+        }
     }
     return sum;
 }
@@ -71,8 +74,10 @@ constexpr u64 recurrent_state(const Card& card, const CacheShape& cache) noexcep
     u64 sum = 4 + per_cell + 8;
     for (u32 i = 0; i < card.all_layers(); ++i) {
         if (owns(card, cache, i)) {
-            sum += tensor_record + 4 * card.state.r + tensor_record + 4 * card.state.s;
-            sum += card.blocks[i].history ? 8 + 4 * card.state.p : 0;
+            const u64 row = saturating_sum(saturating_sum(card.state.r, card.state.s),
+                                           card.blocks[i].history ? card.state.p : 0);
+            const u64 records = 2 * tensor_record + (card.blocks[i].history ? 8 : 0);
+            sum = saturating_sum(sum, saturating_sum(records, saturating_product(4, row)));
         }
     }
     return sum;
@@ -90,7 +95,7 @@ constexpr bool in_partial_state(const Layout& layout, const CacheShape& cache) n
 }
 
 /// Bytes of the saved sequence. partial: what a checkpoint holds. Errors: Errc::unsupported for compressed
-/// caches.
+/// caches; Errc::overflow beyond 64 bits.
 constexpr Result<u64> sequence_state(const Card& card, const Layout& layout, u64 tokens,
                                      bool partial) noexcept {
     if (layout.memory == Memory::dsv4) {
@@ -108,7 +113,7 @@ constexpr Result<u64> sequence_state(const Card& card, const Layout& layout, u64
         }
         sum = saturating_sum(sum, *own);
     }
-    return sum;
+    return sum == off_scale ? Result<u64>{Errc::overflow} : Result<u64>{sum};
 }
 
 }  // namespace kvcap::inline v1::llamacpp

@@ -102,7 +102,7 @@ struct Slices {
     constexpr bool cover(u64 row) const noexcept {
         u64 sum = 0;
         for (const u64 each : elements) {
-            sum += each;
+            sum = saturating_sum(sum, each);
         }
         return mirrored || sum == row;
     }
@@ -142,7 +142,8 @@ constexpr void deal(const Segment& segment, const Devices& devices, u32 rotation
     u64 low = 0;
     for (u32 j = 0; j < devices.count; ++j) {
         const u64 high = j + 1 == devices.count ? segment.width : boundary(segment, devices, cumulative, j);
-        to.elements[(j + rotation) % devices.count] += (high - low) * segment.count;
+        u64& here = to.elements[(j + rotation) % devices.count];
+        here = saturating_sum(here, saturating_product(high - low, segment.count));
         low = high;
     }
 }
@@ -173,14 +174,15 @@ constexpr void deal_state(const Card& card, Plane plane, u64 row, u32 weight_blo
     const bool pairs = card.arch().arch == Arch::qwen3next;
     const u32 ratio = net.groups == 0 ? 1 : static_cast<u32>(larger(net.rank / net.groups, 1));
     if (plane == Plane::r && pairs) {
-        deal({keys * taps, 2, step * taps}, devices, rotation, to);
-        deal({values * taps, 1, step * taps}, devices, rotation, to);
+        deal({saturating_product(keys, taps), 2, saturating_product(step, taps)}, devices, rotation, to);
+        deal({saturating_product(values, taps), 1, saturating_product(step, taps)}, devices, rotation, to);
     } else if (plane == Plane::r) {
-        deal({keys * taps, 2 + ratio, step * taps}, devices, rotation, to);
+        deal({saturating_product(keys, taps), 2 + ratio, saturating_product(step, taps)}, devices, rotation, to);
     } else if (pairs) {
-        deal({row, 1, step * net.state_size}, devices, rotation, to);
+        deal({row, 1, saturating_product(step, net.state_size)}, devices, rotation, to);
     } else {
-        deal({keys * net.state_size, ratio, step * net.state_size}, devices, rotation, to);
+        deal({saturating_product(keys, net.state_size), ratio, saturating_product(step, net.state_size)}, devices,
+             rotation, to);
     }
 }
 
@@ -217,8 +219,9 @@ constexpr void add_slices(PerDevice& to, const Slices& cut, u64 bytes, u64 row, 
 }
 
 /// Tensor split: one cache's bytes on each device. The engine's log shows the largest of them only.
-/// pre: layout has SplitMode::tensor, which refuses the architectures that cannot be sliced. Errors: Errc::unsupported
-/// for states that are no delta net (RWKV), whose slices are not known, and for a net whose heads do not make up its row.
+/// pre: layout has SplitMode::tensor, which refuses the architectures that cannot be sliced. Errors: Errc::overflow;
+/// Errc::unsupported for states that are no delta net (RWKV), whose slices are not known, and for a net whose heads do
+/// not make up its row.
 constexpr Result<PerDevice> cache_per_slice(const Card& card, const Layout& layout, const CacheShape& cache,
                                             const Devices& devices, u32 weight_block,
                                             const Backend& backend = cpu_backend) noexcept {
@@ -230,6 +233,9 @@ constexpr Result<PerDevice> cache_per_slice(const Card& card, const Layout& layo
         const Result<BlockBytes> own = block_bytes(card, layout, cache, i);
         if (!own) {
             return own.error();
+        }
+        if (own->total() == off_scale) {
+            return Error{.code = Errc::overflow, .layer = i};
         }
         bool covered = true;
         const auto add = [&](Plane plane, u64 bytes, u64 row) noexcept {

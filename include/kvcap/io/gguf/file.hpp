@@ -19,6 +19,11 @@ inline u64 scalar_at(const Header& header, std::string_view key) {
     return value == nullptr || value->array ? off_scale : value->integer().value_or(off_scale);
 }
 
+inline Problem in_file(const std::string& path, Problem problem) {
+    problem.where = path + ": " + problem.where;
+    return problem;
+}
+
 inline Diagnosed<Shard> shard_of(const Header& header) {
     if (header.find("split.count") == nullptr) {
         return Shard{};
@@ -51,7 +56,8 @@ inline std::optional<Problem> add_shards(const std::string& first, u32 count, Di
         first.ends_with(ending) ? first.substr(0, first.size() - ending.size()) : std::string{};
     read->shards = count;
     for (u32 i = 1; i < count; ++i) {
-        const Diagnosed<MappedFile> file = MappedFile::open(stem + shard_ending(i, count));
+        const std::string path = stem + shard_ending(i, count);
+        const Diagnosed<MappedFile> file = MappedFile::open(path);
         if (stem.empty() || !file) {
             read->complete = false;
             read.notes.push_back({Origin::assumed, "split.count", "part " + std::to_string(i + 1) + " of " +
@@ -60,10 +66,10 @@ inline std::optional<Problem> add_shards(const std::string& first, u32 count, Di
         }
         const Diagnosed<Header> header = read_header(file->bytes());
         if (!header) {
-            return header.error;
+            return in_file(path, *header.error);
         }
         if (auto problem = add_weights(read->weights, *header)) {
-            return problem;
+            return in_file(path, *std::move(problem));
         }
     }
     return std::nullopt;
@@ -84,17 +90,13 @@ inline Diagnosed<GgufModel> read_file(const std::string& path) {
     if (!file) {
         return *file.error;
     }
-    const auto in_file = [&](Problem problem) {
-        problem.where = path + ": " + problem.where;
-        return problem;
-    };
     const Diagnosed<Header> header = read_header(file->bytes());
     if (!header) {
-        return in_file(*header.error);
+        return in_file(path, *header.error);
     }
     const Diagnosed<Shard> shard = shard_of(*header);
     if (!shard) {
-        return in_file(*shard.error);
+        return in_file(path, *shard.error);
     }
     if (shard->number != 0) {
         return Problem{
@@ -106,7 +108,7 @@ inline Diagnosed<GgufModel> read_file(const std::string& path) {
     }
     Diagnosed<GgufModel> read = read_model(*header);
     if (!read) {
-        return in_file(*read.error);
+        return in_file(path, *read.error);
     }
     read->truncated = ends_early(*header, file->bytes().size());
     if (auto problem = add_shards(path, shard->count, read)) {

@@ -58,6 +58,10 @@ inline LayerForms state_forms(Keys& keys, const llamacpp::Card& card, const llam
         forms = mamba_like(k, card);
     }
     const u64 history = block.history ? card.state.p : 0;
+    if (larger(larger(card.state.r, card.state.s), history) > 0xffff'ffff) {
+        keys.fail("ssm.state_size", "a state of more than 2^32 elements", "a smaller one");
+        return forms;
+    }
     if (elements_of(forms) != card.state.r + card.state.s) {
         forms = state_of(Kind::state, Stream{.role = Role::conv, .width = static_cast<u32>(card.state.r)},
                          Stream{.role = Role::state, .width = static_cast<u32>(card.state.s), .format = f32})

@@ -255,6 +255,9 @@ inline Diagnosed<Weights> derived_weights(std::string_view json_text) {
         return Problem{Trouble::unknown, decoder.where + "/model_type", '"' + std::string{decoder.type} + '"',
                        "a family whose parameters can be counted", "give the weights' bytes"};
     }
+    if (std::optional<Problem> problem = hf::wrong_key(root_of(*document), decoder)) {
+        return *std::move(problem);
+    }
     hf::Lowering in{decoder.block, decoder.where, *family};
     family->lower(in);
     Weights weights = in.problem ? Weights{} : hf::Counter{in, *traits}.count();

@@ -69,14 +69,15 @@ constexpr Ranks ranks_of(std::string_view tag) noexcept {
     return ranks;
 }
 
-/// "qwen-1  | " in front: a name, not a time.
+/// "qwen-1  | " in front: a name of the characters that Docker allows, not a time.
 constexpr std::string_view service_of(std::string_view front) noexcept {
     const std::size_t bar = front.find(" | ");
     std::string_view name = front.substr(0, bar == front.npos ? 0 : bar);
     while (!name.empty() && blank(name.back())) {
         name.remove_suffix(1);
     }
-    const bool plain = !name.empty() && name.find_first_of(" :|\033") == name.npos &&
+    constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    const bool plain = !name.empty() && name.find_first_not_of(allowed) == name.npos &&
                        name.find_first_not_of("0123456789.-") != name.npos;
     return plain ? name : std::string_view{};
 }
