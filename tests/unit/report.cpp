@@ -147,6 +147,23 @@ TEST_CASE("ranks sum to what the fold says") {
     CHECK(dealt_out.points[0].total.value == whole + fold(gqa, {.prompt = {1000}}).value().bounded.value);
 }
 
+TEST_CASE("a token's bytes over all ranks are those of its copies, whether or not context ranks divide") {
+    const ModelSpec model = model_of("32*gqa(8,128)").spec;  // 131,072 bytes a token
+    for (const u32 cp : {1u, 2u, 3u, 5u, 7u}) {
+        for (const u32 tp : {1u, 8u, 16u}) {
+            for (const u32 pp : {1u, 3u}) {
+                const SizeQuestion asked = question(1000, {.tp = tp, .pp = pp, .cp = cp});
+                const SizeAnswer size = answer(model, asked).value();
+                CHECK(per_token_over_ranks(asked, size).value == 131'072 * (tp == 16 ? 2u : 1u));
+                CHECK(size.points[0].total.value == 1000 * per_token_over_ranks(asked, size).value);
+            }
+        }
+    }
+    SizeQuestion among = question(1000, {.tp = 16, .cp = 2});
+    among.cp_among_tp = true;
+    CHECK(per_token_over_ranks(among, answer(model, among).value()).value == 131'072);
+}
+
 TEST_CASE("requests are dealt whole, the first ranks get one more") {
     const ModelSpec model = model_of("4*mla(512,64)").spec;
     const u64 one = 4 * 1152 * 100;
