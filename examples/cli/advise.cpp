@@ -69,7 +69,11 @@ LayerList reusing_of(const AdviseOptions& options, const Work& work) {
              "--similarity: no layer of this model keeps every token; there is nothing to reuse");
     }
     const std::string text = value_of(read_text_file(options.similarity));
-    const ReadSimilarity read = value_of(read_similarity(text, *form));
+    Diagnosed<ReadSimilarity> table = read_similarity(text, *form);
+    if (!table) {
+        table.error->where = options.similarity + ": " + table.error->where;
+    }
+    const ReadSimilarity read = value_of(std::move(table));
     const u16 threshold = static_cast<u16>(share_of(options.threshold, "--threshold"));
     const bool mixed = integers(read.dtype) != integers(work.model.dtype) &&
                        !(read.table.format == bf16 && form->streams[0].format == bf16);
