@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 LEADS = {"bytes": ["rank_bytes"], "depth": ["rank_bytes"], "presence": ["boundary_tokens"],
-         "plan": ["num_blocks", "total_bytes", "tokens", "state_slots"]}
+         "plan": ["num_blocks", "total_bytes", "tokens", "state_slots", "primary_blocks"]}
 FILES = [pathlib.Path(__file__).with_name(f"{name}.json") for name in ("cards", "layers", "presence", "plan")]
 
 

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """What a case's answer must be, written from the definitions alone: position by position, boundary by boundary,
 slow, and with nothing of kvcap in it. `oracle.py FILE...` checks that the answers in the files are these, and that what
-engines answered about presence agrees; plans are theirs alone."""
+engines answered about presence agrees; plans are theirs alone, but for blocks of TensorRT-LLM."""
 import functools
 import json
 import math
+import struct
 import sys
 
 BLOCKS = {"bf16": (1, 2), "f16": (1, 2), "f32": (1, 4), "fp8": (1, 1), "int8": (1, 1), "fp8_128": (128, 132),
@@ -203,7 +204,47 @@ def presence_answer(case):
             "cheapest_repair": None if cheapest is None else {"tokens": cheapest, "bytes": costs[cheapest]}}
 
 
+# --- blocks of TensorRT-LLM -----------------------------------------------------------------------------------------
+def single(number):
+    """In single precision, as the C++ manager multiplies."""
+    return struct.unpack("f", struct.pack("f", number))[0]
+
+
+def token_bytes(asked):
+    """Heads on a rank are rounded up, a latent is whole; nvfp4 is half a byte and one for each 16."""
+    ranks = 1 if asked.get("attention_dp") else asked["tp"]
+    row = asked["latent_dim"] if "latent_dim" in asked else math.ceil(asked["kv_heads"] / ranks) * asked["head_dim"]
+    elements = asked["kv_factor"] * asked["layers_on_rank"] * row
+    return {"bf16": 2 * elements, "fp16": 2 * elements, "fp8": elements, "nvfp4": elements // 2 + elements // 16}[asked["dtype"]]
+
+
+def blocks_answer(asked):
+    """One window: a fraction of what is free, or max_tokens. Several: equal or given shares. Python rounds blocks down, in
+    doubles; C++ the primary ones up, in single precision."""
+    per, cpp = asked["tokens_per_block"], asked["path"] == "cpp"
+    if "windows_to_layers" not in asked:
+        each, fraction = token_bytes(asked), asked.get("free_fraction")
+        tokens = asked["free_bytes"] * fraction / each if fraction else math.inf
+        blocks = int(min(tokens, asked.get("max_tokens", math.inf)) // per)
+        return {"primary_blocks": blocks, "secondary_blocks": asked["host_bytes"] // each // per,
+                "primary_tokens": blocks * per, "bytes_per_token": each}
+    answer = {"primary_blocks": [], "secondary_blocks": []}
+    windows = sorted(asked["windows_to_layers"].items(), key=lambda one: int(one[0]))
+    for at, (_, layers) in enumerate(windows):
+        each = len(layers) * asked["bytes_per_token_per_layer"]
+        share = asked["shares"][at] if "shares" in asked else 1 / len(windows)
+        if cpp:
+            primary, secondary = (single(single(asked[pool]) * single(share)) / each for pool in ("primary_bytes", "secondary_bytes"))
+        else:
+            primary, secondary = (asked[pool] * share / each for pool in ("primary_bytes", "secondary_bytes"))
+        answer["primary_blocks"].append(-(-int(primary) // per) if cpp else int(primary // per))
+        answer["secondary_blocks"].append(int(secondary // per))
+    return answer
+
+
 def answer(case, models):
+    if case["kind"] == "plan":
+        return blocks_answer(case["question"])
     layers = models.get(case.get("model"), {}).get("layers", case.get("layers"))
     if case["kind"] == "bytes":
         return bytes_answer(case, layers)
@@ -215,7 +256,7 @@ def main():
     for path in sys.argv[1:]:
         data = json.load(open(path))
         for case in data["cases"]:
-            if case["kind"] == "plan":
+            if case["kind"] == "plan" and case["source"] != "derived":
                 continue
             got = answer(case, data.get("models", {}))
             want = case["want"]

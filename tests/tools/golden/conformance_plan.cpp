@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// kv-conformance/1, kind `plan`: what vLLM, llama.cpp and SGLang make of a model and memory. Questions are in the words
-// of each engine's golden files; answers are the few numbers that any other tool could give.
+// kv-conformance/1, kind `plan`: what vLLM, llama.cpp, SGLang and TensorRT-LLM make of a model and memory. Questions
+// are in the words of each engine's golden files; answers are the few numbers that any other tool could give.
 #include "conformance.hpp"
 #include "llamacpp.hpp"
 #include "sglang.hpp"
+#include "trtllm.hpp"
 #include "vllm.hpp"
+
+#include <map>
 
 namespace golden {
 
@@ -68,17 +71,45 @@ Json llamacpp_plan(const StrictObject& question) {
     return {{"caches", caches}, {"total_bytes", llamacpp::total_bytes(*card, *made).value().total()}};
 }
 
+/// Blocks of one window, or of several in ascending order.
+Json trtllm_plan(const StrictObject& question) {
+    if (!question.has("windows_to_layers")) {
+        const Json all = trtllm_pool_blocks(question);
+        Json answer = Json::object();
+        for (const char* key : {"primary_blocks", "secondary_blocks", "primary_tokens", "bytes_per_token"}) {
+            answer[key] = all.at(key);
+        }
+        return answer;
+    }
+    const Json all = trtllm_capacity("variable_window_blocks", question);
+    std::map<u64, Json> windows;
+    for (const auto& [window, blocks] : all.at("blocks").items()) {
+        windows[std::stoull(window)] = blocks;
+    }
+    Json answer{{"primary_blocks", Json::array()}, {"secondary_blocks", Json::array()}};
+    for (const auto& [window, blocks] : windows) {
+        for (auto& [field, list] : answer.items()) {
+            list.push_back(blocks.at(field));
+        }
+    }
+    return answer;
+}
+
 }  // namespace
 
 Json conformance_plan(const Json& one) {
     const StrictObject question{one.at("question")};
     const std::string engine = one.at("engine").get<std::string>();
-    const Json answer = engine == "vllm"        ? vllm_plan(question)
-                        : engine == "llama.cpp" ? llamacpp_plan(question)
-                        : engine == "sglang"    ? sglang_answer(question)
-                                                : Json();
+    const Json answer = engine == "vllm"           ? vllm_plan(question)
+                        : engine == "llama.cpp"    ? llamacpp_plan(question)
+                        : engine == "sglang"       ? sglang_answer(question)
+                        : engine != "tensorrt_llm" ? Json()
+                                                   : trtllm_plan(question);
+    if (engine == "tensorrt_llm") {
+        question.done("the question");
+    }
     if (answer.is_null()) {
-        throw std::runtime_error("the engine vllm, llama.cpp or sglang, not " + engine);
+        throw std::runtime_error("the engine vllm, llama.cpp, sglang or tensorrt_llm, not " + engine);
     }
     return answer;
 }

@@ -15,7 +15,7 @@ function bytesOf(one, tokens) {
 }
 
 function answer(one) {
-    if (!["bytes", "depth"].includes(one.kind) || !one.config || (one.tp ?? 1) > 1 || one.pp_layers) {
+    if (!["bytes", "depth"].includes(one.kind) || !one.config || (one.tp ?? 1) > 1 || (one.cp ?? 1) > 1 || one.pp_layers) {
         return {unsupported: "not a config on one device"};
     }
     if (one.kind === "depth") {

@@ -2,6 +2,7 @@
 """The program itself, asked like any other tool: adapter.py PATH_OF_KVCAP. Plans of raw layers cannot be typed."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,8 +12,14 @@ from serve import Unsupported, serve  # noqa: E402
 
 
 def run(words, text=""):
+    """What the program prints, or how it failed: only options that do not suit the model (2), and only of a part that no rank
+    or block can hold, are a refusal."""
     done = subprocess.run([sys.argv[1], *words, "--json"], input=text, capture_output=True, text=True, check=False)
-    return (json.loads(done.stdout), "") if done.returncode == 0 else (None, done.stderr.strip() or "no answer")
+    if done.returncode == 0:
+        return json.loads(done.stdout), None
+    why = done.stderr.strip() or f"exit {done.returncode}"
+    parted = done.returncode == 2 and re.search(r"cannot be (dealt to \d+ ranks|stored in blocks of \d+)", why)
+    return None, {"refused" if parted else "error": why}
 
 
 def size(case):
@@ -26,9 +33,9 @@ def size(case):
         formats = case["formats"]
         words += ["--kv-cache-dtype", formats["kv"], "--index-dtype", formats["index"],
                   "--state-dtype", formats["state"], "--conv-dtype", formats["conv"]]
-    got, why = run(words, case.get("spec") or json.dumps(case["config"]))
-    if got is None:
-        return {"refused": why}
+    got, failure = run(words, case.get("spec") or json.dumps(case["config"]))
+    if failure:
+        return failure
     if case["kind"] == "depth":
         return {"rank_bytes": [point["held_bytes_per_rank"][0]["bytes"] for point in got["points"]]}
     first = [r for r in got["points"][0]["held_bytes_per_rank"] if r["rank"]["tp"] == 0 and r["rank"]["dp"] == 0]
@@ -40,9 +47,9 @@ def presence(case):
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(scenario, file)
         file.flush()
-        got, why = run(["reuse", file.name])
-    if got is None:
-        return {"refused": why}
+        got, failure = run(["reuse", file.name])
+    if failure:
+        return failure
     cheapest = got["repair"]["cheapest"] if got["repair"]["steps"] else None
     return {"boundary_tokens": got["reusable_tokens"], "limiting_groups": got["limiting"],
             "without_tokens": [group["without_tokens"] for group in got["groups"]],
