@@ -13,7 +13,7 @@ for program in build/fuzz/bin/fuzz-*; do
     name=${program##*/fuzz-}
     work=$(mktemp -d)
     kept=$PWD/tests/fuzz/corpus/$name
-    [ -d "$kept" ] || kept=
+    [ "$name" = config ] && kept="$kept $PWD/configs/models"
     echo "--- $name, $seconds s"
     # shellcheck disable=SC2086
     "$program" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=256 -verbosity=0 -print_final_stats=1 \
