@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <kvcap/fold.hpp>
 #include <kvcap/io/hf.hpp>
+#include <kvcap/io/spec_line.hpp>
 
 using namespace kvcap;
 
@@ -121,7 +122,8 @@ TEST_CASE("the decoder is found where each wrapper keeps it", "[hf]") {
     CHECK(inner.spec.layers == 2);
     CHECK(
         read(
-            R"({"model_type": "internvl_chat", "llm_config": {"model_type": "qwen2", "num_hidden_layers": 3}})")
+            R"({"model_type": "internvl_chat", "llm_config": {"model_type": "qwen2", "num_hidden_layers": )"
+            R"(3}})")
             .spec.layers == 3);
     CHECK(read(R"({"model_type": "deepseek_vl_v2", "language_config": {"num_hidden_layers": 4}})")
               .architecture == "deepseek_v2");
@@ -203,5 +205,114 @@ TEST_CASE("a key of another type is refused at its place, never read as absent",
         REQUIRE_FALSE(read);
         CHECK(read.error->trouble == kvcap::Trouble::invalid);
         CHECK(read.error->where == file.second);
+    }
+}
+
+namespace {
+
+/// A config of this type; four heads and a width of 64 unless it says otherwise.
+std::string config(const char* type, const std::string& rest) {
+    std::string text = std::string{R"({"model_type": ")"} + type + '"';
+    text += rest.find("\"hidden_size\"") == std::string::npos ? R"(, "hidden_size": 64)" : "";
+    return text + R"(, "num_attention_heads": 4)" + (rest.empty() ? "" : ", ") + rest + "}";
+}
+
+}  // namespace
+
+TEST_CASE("what a family's config cannot mean is refused at its key", "[hf]") {
+    struct Row {
+        const char* type;
+        const char* rest;
+        const char* problem;
+    };
+    const Row rows[] = {
+        {"olmo_hybrid",
+         R"("num_hidden_layers": 4, "linear_key_head_dim": 40000, "linear_value_head_dim": 70000)",
+         R"(/linear_value_head_dim: 70000; wanted at most 65535)"},
+        {"jet_nemotron",
+         R"("num_hidden_layers": 2, "efficient_attention_config": {"jet": {"expand_v": -1}}, )"
+         R"("layer_types": ["jet", "attn"])",
+         R"(/efficient_attention_config/jet/expand_v: -1; wanted a positive factor)"},
+        {"jet_nemotron", R"("num_hidden_layers": 2)",
+         R"(/layer_types: nothing; wanted a list of jet, swa and attn)"},
+        {"jet_nemotron", R"("num_hidden_layers": 2, "layer_types": ["jet", "mamba"])",
+         R"(/layer_types/1: another kind of layer; wanted jet, swa or attn)"},
+        {"minimax_m1", R"("num_hidden_layers": 2)",
+         R"(/attn_type_list: nothing; wanted a list of 2 numbers)"},
+        {"granitemoehybrid", R"("num_hidden_layers": 2, "mamba_n_heads": 4, "mamba_d_head": "some")",
+         R"(/mamba_d_head: "some"; wanted an integer or "auto")"},
+        {"granitemoehybrid", R"("num_hidden_layers": 2, "mamba_n_heads": 4, "mamba_d_head": 16)",
+         R"(/mamba_d_head: 4 heads of 16; wanted 128 in all)"},
+        {"nemotron_h", R"()",
+         R"(/hybrid_override_pattern: nothing; wanted a pattern, or the list layers_block_type)"},
+        {"nemotron_h", R"("hybrid_override_pattern": "M?")",
+         R"(/hybrid_override_pattern: ?; wanted letters M, *, - and E)"},
+        {"nemotron_h", R"("layers_block_type": ["mamba", "attention"], "num_hidden_layers": 3)",
+         R"(/num_hidden_layers: 3; wanted the pattern's length 2)"},
+        {"rwkv7", R"("hidden_size": 128, "num_hidden_layers": 2, "attn": {"layers": [0]})",
+         R"(/attn: an object of 1; wanted no attention layers beside RWKV)"},
+        {"gla", R"("hidden_size": 128, "num_hidden_layers": 2, "num_heads": 2, "expand_k": -1)",
+         R"(/expand_k: -1; wanted a positive factor of the width)"},
+        {"gla", R"("hidden_size": 128, "num_hidden_layers": 2, "num_heads": 2, "attn": {"layers": [0]})",
+         R"(/attn: an object of 1; wanted no attention layers beside GLA)"},
+        {"exaone4", R"("num_hidden_layers": 4, "sliding_window": 8, "sliding_window_pattern": "LXG")",
+         R"(/sliding_window_pattern: "LXG"; wanted a number, or letters L (local) and G (global))"},
+        {"gemma3n_text", R"("num_hidden_layers": 4, "sliding_window": 8, "num_kv_shared_layers": 5)",
+         R"(/num_kv_shared_layers: 5; wanted at most 4)"},
+        {"gemma3n_text", R"("num_hidden_layers": 4, "sliding_window": 8, "num_kv_shared_layers": 4)",
+         R"(/num_kv_shared_layers: layer 0 shares; wanted an earlier layer of its kind that owns a cache)"},
+        {"nemotron-nas", R"("num_hidden_layers": 4, "block_configs": [{}])",
+         R"(/block_configs: a list of 1; wanted a list of 4 blocks)"},
+        {"deepseek_v32",
+         R"("num_hidden_layers": 4, "kv_lora_rank": 32, "qk_rope_head_dim": 8, "index_head_dim": 16, )"
+         R"("index_topk_pattern": "FS")",
+         R"(/index_topk_pattern: "FS"; wanted 4 entries)"},
+        {"glm_moe_dsa",
+         R"("num_hidden_layers": 4, "kv_lora_rank": 32, "qk_rope_head_dim": 8, "index_head_dim": 16, )"
+         R"("indexer_types": ["full", "shared"])",
+         R"(/indexer_types: a list of 2; wanted 4 entries)"},
+        {"deepseek_v4",
+         R"("num_hidden_layers": 2, "layer_types": ["full_attention", "compressed_sparse_attention"])",
+         R"(/layer_types: a layer kind without a window of latents; wanted sliding_attention, )"
+         R"(compressed_sparse_attention or heavily_compressed_attention)"},
+        {"llama", R"("num_hidden_layers": 2, "quantization_config": {"kv_cache_scheme": 8})",
+         R"(/quantization_config/kv_cache_scheme: 8; wanted a name, or {"num_bits": 8, "type": "float"})"},
+        {"llama",
+         R"("num_hidden_layers": 2, "quantization_config": {"kv_cache_scheme": {"num_bits": 8, "type": )"
+         R"("bool"}})",
+         R"(/quantization_config/kv_cache_scheme/type: "bool"; wanted "float" or "int")"},
+        {"llama",
+         R"("num_hidden_layers": 2, "quantization_config": {"kv_cache_scheme": {"num_bits": 5, "type": )"
+         R"("float"}})",
+         R"(/quantization_config/kv_cache_scheme/num_bits: 5; wanted 4, 8 or 16)"}};
+    for (const Row& row : rows) {
+        CHECK(refused(config(row.type, row.rest)).text() == row.problem);
+    }
+}
+
+TEST_CASE("families in the forms that few files have", "[hf]") {
+    struct Row {
+        const char* type;
+        const char* rest;
+        const char* line;
+    };
+    const Row rows[] = {
+        {"olmo_hybrid", R"("num_hidden_layers": 4, "linear_key_head_dim": 8)",
+         "3*gdn(4,8,4,16) + gqa(4,16) + heads(4)"},
+        {"bailing_moe_linear",
+         R"("num_hidden_layers": 4, "head_dim": 16, "layer_group_size": 2, "short_conv_kernel_size": 4)",
+         "2*(kda(4,16) + gqa(4,16)) + heads(4)"},
+        {"gla", R"("hidden_size": 128, "num_hidden_layers": 2, "num_heads": 2, "use_short_conv": true)",
+         "2*form(gla, keep=last, conv(channels,256,3,1,bf16), state(channels,2,32,64,f32))"},
+        {"afmoe", R"("num_hidden_layers": 4, "sliding_window": 8, "global_attn_every_n_layers": 2)",
+         "2*(window(8, gqa(4,128)) + gqa(4,128)) + heads(4)"},
+        {"bert", R"("num_hidden_layers": 4, "is_decoder": true)", "4*gqa(4,16) + heads(4)"},
+        {"bert", R"("num_hidden_layers": 4)", "4*none + heads(4)"},
+        {"longcat_flash",
+         R"("num_layers": 2, "kv_lora_rank": 32, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16, )"
+         R"("v_head_dim": 16, "num_nextn_predict_layers": 1)",
+         "2*both(mla(32,8), mla(32,8)) + heads(4)"}};
+    for (const Row& row : rows) {
+        CHECK(spec_line(read(config(row.type, row.rest)).spec) == row.line);
     }
 }

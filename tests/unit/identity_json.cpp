@@ -103,3 +103,25 @@ TEST_CASE("hex reads back what it wrote") {
     CHECK_FALSE(io::bytes_of_hex("0"));
     CHECK_FALSE(io::bytes_of_hex("AB"));
 }
+
+TEST_CASE("each refusal of an identity has its sentence") {
+    const std::pair<WhyRefused, const char*> all[] = {
+        {WhyRefused::fine, "salt is fine"},
+        {WhyRefused::unstated, "salt is not stated; say its value, or that there is none"},
+        {WhyRefused::not_none, "salt cannot be none"},
+        {WhyRefused::empty, "salt is empty"},
+        {WhyRefused::both_or_neither, "salt and its partner must both be values or both be none"},
+        {WhyRefused::rank_out_of_range, "salt is no rank of its size"},
+        {WhyRefused::not_a_multiple, "salt is no multiple of the unit inside it"},
+        {WhyRefused::malformed, "salt is malformed"},
+        {WhyRefused::truncated, "salt: bytes are missing"},
+        {WhyRefused::trailing, "bytes are left over"},
+        {WhyRefused::unknown_version, "another version of the encoding"},
+        {WhyRefused::separator, "salt contains this key's separator"},
+        {WhyRefused::cannot_fold, "the bytes differ between tensor-parallel ranks"}};
+    for (const auto& [why, words] : all) {
+        CHECK(words_of({Field::salt, why}) == words);
+    }
+    CHECK(problem(R"({"schema": "kvcap.identity/1", "content": {"adapter": 7}})").find("content/adapter: 7") !=
+          std::string::npos);
+}

@@ -95,4 +95,18 @@ TEST_CASE("scenario: problems name their place") {
             .where == "/groups/0");
 }
 
+TEST_CASE("scenario: what is no group, no page and no answer to yes or no") {
+    CHECK(refused(R"({"prompt_tokens": 100, "groups": [7]})").text() == "/groups/0: 7; wanted an object");
+    CHECK(refused(with_group(R"({"needs": "everything", "present": "1", "replicated": 1})")).text() ==
+          "/groups/0/replicated: 1; wanted true or false");
+    CHECK(refused(with_group(R"({"needs": "snapshot", "page_tokens": 1099511627776, "pages": 16777216, "held": []})"))
+              .text() == "/groups/0/pages: pages that end beyond token 2^62; wanted fewer or smaller pages");
+    std::string many = R"({"needs": "everything", "held": [0]})";
+    for (int i = 0; i < 32; ++i) {
+        many += R"(, {"needs": "everything", "held": [0]})";
+    }
+    CHECK(refused(with_group(many)).text() == "/groups: 33 groups; wanted at most 32");
+    CHECK(read_scenario("{").error);
+}
+
 }  // namespace

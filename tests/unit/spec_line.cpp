@@ -190,3 +190,63 @@ TEST_CASE("what looks like a spec line") {
     CHECK_FALSE(looks_like_spec_line("deepseek-v3"));
     CHECK_FALSE(looks_like_spec_line("{\"a\": \"(\"}"));
 }
+
+TEST_CASE("what no line can say is refused at its first byte, with what would do", "[spec]") {
+    const std::pair<std::string, std::string> all[] = {
+        {"4294967295*none + 2*none", "offset 18: more than 2^32 layers; wanted fewer"},
+        {"4294967296*none", "offset 0: 4294967296; wanted a count of at most 4294967295"},
+        {"gqa(8,128) + draft(none) + draft(none)", "offset 27: a second draft(...); wanted one"},
+        {"at(5..3, gqa(8,128))", "offset 0: a range that ends before it begins; wanted first..last"},
+        {"2*form(attention, stride=0, key(heads,8,1,128,bf16))",
+         "offset 18: a stride of 0; wanted at least 1"},
+        {"2*form(attention, key(heads,8,1,128,0:4))", "offset 36: a block of 0 elements; wanted at least 1"},
+        {"2*form(attention, source=moon, key(heads,8,1,128,bf16))",
+         "offset 25: 'moon'; wanted decoder, prompt or encoder"},
+        {"3*share(0)", "offset 0: layer 0 that shares 0; wanted an earlier layer, as in share(-1)"},
+        {"draft(share(-1))", "offset 6: layer 0 that shares -1; wanted an earlier layer, as in share(-1)"},
+        {"gqa(8,128) + 70000*share(0)",
+         "offset 13: a shared cache in layer 65536; wanted layers below 65,536"},
+        {"2*(600*gqa(8,128))",
+         "offset 3: a model with more than 512 caches or 32 kinds of cache; wanted fewer"},
+        {"draft(600*gqa(8,128))",
+         "offset 6: a model with more than 512 caches or 32 kinds of cache; wanted fewer"},
+        {"2*(gqa(8,128) + draft(none))",
+         "offset 16: 'draft'; wanted draft(...) once, outside of brackets and without a count"},
+        {"at(3, gqa(8,128))",
+         "offset 0: layer 3 of a model with 0 layers; wanted layers that the model has; "
+         "at(...) adds to them and none counts further ones"},
+        {std::string(45, '(') + "gqa(8,128)", "offset 40: '('; wanted at most 40 levels of brackets"}};
+    for (const auto& [line, problem] : all) {
+        INFO(line);
+        const Diagnosed<ReadModel> read = read_spec_line(line);
+        REQUIRE(read.error);
+        CHECK(read.error->text() == problem);
+    }
+    const auto refused = [](const std::string& line) {
+        return read_spec_line(line).error.value_or(Problem{}).text();
+    };
+    std::string nested = "gqa(8,128)", streams = "form(attention", caches = "both(gqa(1,8)",
+                forms = "forms(gqa(1,8)";
+    for (int i = 0; i < 45; ++i) {
+        nested = "window(8, " + nested + ")";
+    }
+    for (int i = 0; i < 32; ++i) {
+        streams += i < 7 ? ", key(heads,1,1,8,bf16)" : "";
+        caches += i < 8 ? ", gqa(1,8)" : "";
+        forms += ", gqa(1," + std::to_string(9 + i) + ")";
+    }
+    CHECK(refused(nested) == "offset 410: 'window'; wanted at most 40 levels of brackets");
+    CHECK(refused(streams + ")") == "offset 154: more than 6 streams in a form; wanted at most 6");
+    CHECK(refused(caches + ")") == "offset 0: a layer with more than 8 caches; wanted at most 8");
+    CHECK(refused(forms + ") + gqa(1,8)").find(": more than 32 kinds of cache; wanted fewer") !=
+          std::string::npos);
+}
+
+TEST_CASE("sources and budgets of forms read back by their names", "[spec]") {
+    for (const char* line : {"2*cross(form(attention, key(heads,8,1,128,bf16)))",
+                             "2*prompt_only(budget(64, form(attention, key(heads,8,1,128,bf16))))"}) {
+        CHECK(spec_line(read_spec_line(line)->spec) == line);
+    }
+    CHECK(spec_line(read_spec_line("2*form(attention, source=encoder, key(heads,8,1,128,bf16))")->spec) ==
+          "2*cross(form(attention, key(heads,8,1,128,bf16)))");
+}

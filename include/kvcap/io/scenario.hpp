@@ -44,10 +44,6 @@ public:
         const u64 unit = common_unit(view.groups.data(), view.count());
         ask.grid.unit = or_else(root["unit_tokens"], "/unit_tokens", 1, u64{1} << 40, unit);
         ask.grid.tail = or_else(root["tail_tokens"], "/tail_tokens", 1, ask.prompt, off_scale);
-        if (view.count() > most_groups) {
-            fail("/groups", std::to_string(view.count()) + " groups",
-                 "at most " + std::to_string(most_groups));
-        }
         if (problem_) {
             return *problem_;
         }

@@ -110,7 +110,10 @@ private:
         for (u64 i = 0; i < term.count; ++i) {
             const u64 layer = next_layer();
             const u64 source = term.relative ? layer - term.number : term.number;
-            if (source >= layer || layer > 0xffff) {
+            if (layer > 0xffff) {
+                return refuse(term, "a shared cache in layer " + std::to_string(layer), "layers below 65,536");
+            }
+            if (source >= layer) {
                 return refuse(term, "layer " + std::to_string(layer) + " that shares " +
                                         (term.relative ? "-" : "") + std::to_string(term.number),
                               "an earlier layer, as in share(-1)");
