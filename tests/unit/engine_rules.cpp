@@ -2,6 +2,7 @@
 // Engines' own rules by hand: what each refuses and in which words, drafts and request caps of SGLang,
 // devices, server and log lines of llama.cpp, cells of vLLM's stored formats, states and chains of
 // TensorRT-LLM, and what attention reads.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <kvcap/core.hpp>
 #include <kvcap/engine/llamacpp.hpp>
@@ -12,6 +13,7 @@
 #include <kvcap/engine/vllm.hpp>
 #include <kvcap/engine/vllm/backends.hpp>
 #include <kvcap/io/log.hpp>
+#include <kvcap/models/deepseek.hpp>
 #include <kvcap/roofline.hpp>
 #include <string>
 
@@ -296,6 +298,40 @@ TEST_CASE("vLLM: refusals and kernels in its own words, stored formats in bytes"
     CHECK(why(pack_latent(KvDtype::nvfp4, 576, 1'152)).code == Errc::unsupported);
 }
 
+TEST_CASE("vLLM: window latents had pages of latents until 2026-08-10, and have their own since") {
+    using namespace kvcap::vllm;
+    const Bytes memory[] = {60_GiB};
+    u64 padded_pages = 0;
+    for (const KvDtype dtype : {KvDtype::automatic, KvDtype::fp8, KvDtype::fp8_ds_mla}) {
+        for (const char* version : {"0.26", "2026-08-09", "2026-08-10", "0.28"}) {
+            const bool padded =
+                std::string_view{version} == "0.26" || std::string_view{version} == "2026-08-09";
+            const kvcap::vllm::Engine engine{.options = {.kv_dtype = dtype, .block_size = 256},
+                                             .rules = rules_named(version).value()};
+            const auto outcome = engine.start(models::deepseek_v4_flash, {}, {memory, 1});
+            REQUIRE(outcome.runs());
+            CHECK(outcome.design.grouping.shape == Shape::packed);
+            const auto& specs = outcome.design.grouping.specs;
+            for (const Spec& spec : specs) {
+                u64 least = off_scale;
+                for (const Spec& latent : specs) {
+                    const bool holds = is_latent(latent.kind) && latent.page() >= spec.natural_page();
+                    least = holds ? std::min(least, latent.page()) : least;
+                }
+                if (spec.kind == SpecKind::window_mla && padded) {
+                    CHECK(spec.page() == least);
+                    padded_pages += spec.page() > spec.natural_page() + 576 ? 1u : 0u;
+                } else {
+                    CHECK(spec.page() == (spec.align == 0 ? spec.natural_page()
+                                                          : (spec.natural_page() + spec.align - 1) /
+                                                                spec.align * spec.align));
+                }
+            }
+        }
+    }
+    CHECK(padded_pages > 0);
+}
+
 TEST_CASE("TensorRT-LLM: shares, states, chains and splits") {
     using namespace kvcap::trtllm;
     Options shares{};
@@ -329,6 +365,64 @@ TEST_CASE("TensorRT-LLM: shares, states, chains and splits") {
           Error{.code = Errc::unsupported, .got = 2});
     CHECK(why(kvcap::trtllm::Engine{}.pools(plain, {.tp = 3}, {memory, 1})) ==
           Error{.code = Errc::query_heads_not_divisible, .got = 32, .want = 3});
+}
+
+TEST_CASE("caches that an engine does not serve are refused at their layer") {
+    static Bytes memory[65];
+    std::fill(std::begin(memory), std::end(memory), 60_GiB);
+    const auto at = [](u32 layer, u64 got = 0) {
+        return Error{.code = Errc::unsupported, .layer = layer, .got = got};
+    };
+    const auto second = [](const Retention& kept) {
+        ModelSpec model = compose(repeat(2, heads), QueryHeads{8}).value();
+        LayerForm form = heads.forms()[0];
+        form.retention = kept;
+        REQUIRE(model.add(1, form) == Errc::ok);
+        return model;
+    };
+    const auto vllm = [](const ModelSpec& model, const Sharding& sharding = {}) {
+        return why(kvcap::vllm::Engine{}.pools(model, sharding, {memory, sharding.pp}));
+    };
+    const auto sglang = [](const ModelSpec& model) {
+        return why(kvcap::sglang::Engine{}.pools(model, {}, {memory, 1}));
+    };
+    const auto trtllm = [](const ModelSpec& model) {
+        return why(kvcap::trtllm::Engine{}.pools(model, {}, {memory, 1}));
+    };
+    const ModelSpec budget = second({.keep = Keep::budget, .span = 64_tok});
+    const ModelSpec lag = second({.lag = 4});
+    for (const ModelSpec* model : {&budget, &lag}) {
+        CHECK(vllm(*model) == at(1));
+        CHECK(sglang(*model) == at(1));
+        CHECK(trtllm(*model) == at(1));
+    }
+    CHECK(vllm(second({.source = Source::prompt})) == at(1));
+    CHECK(vllm(second({.keep = Keep::window, .span = 64_tok, .sinks = 4_tok})) == at(1));
+    CHECK(vllm(compose(repeat(2, Chunked{Mla{512, 64}, 64_tok})).value()) == at(0, 1));
+    CHECK(vllm(compose(repeat(2, Cross{Mla{512, 64}})).value()) == at(0, 1));
+    CHECK(vllm(compose(repeat(70, heads)).value(), {.pp = 65}) ==
+          Error{.code = Errc::capacity, .got = 65, .want = 64});
+    CHECK(sglang(second({.stride = 8})) == at(1));
+    CHECK(trtllm(second({.stride = 8})) == at(1));
+    CHECK(sglang(compose(repeat(1, heads), repeat(1, Gqa{4, 64})).value()) == at(1));  // one geometry a pool
+    CHECK(sglang(compose(repeat(2, rwkv(64, 2, 32))).value()) == at(0));
+    CHECK(trtllm(compose(repeat(2, lightning(8, 64))).value()) == at(0));
+    CHECK(trtllm(compose(repeat(2, Gqa{8, 192, 128})).value()) == at(0));
+    ModelSpec windows{};
+    windows.layers = 9;
+    for (u32 i = 0; i < 9; ++i) {
+        REQUIRE(windows.add(i, Windowed{heads, {64 + i}}.forms()) == Errc::ok);
+    }
+    CHECK(trtllm(windows) == Error{.code = Errc::capacity, .layer = 7, .want = 7});
+    // Constants that exist once a model lie in no pool, and change nothing.
+    const ModelSpec scaled = second({.keep = Keep::once});
+    const ModelSpec bare = compose(repeat(2, heads), QueryHeads{8}).value();
+    CHECK(kvcap::vllm::Engine{}.pools(scaled, {}, {memory, 1})->pools ==
+          kvcap::vllm::Engine{}.pools(bare, {}, {memory, 1})->pools);
+    CHECK(kvcap::sglang::Engine{}.pools(scaled, {}, {memory, 1})->pools ==
+          kvcap::sglang::Engine{}.pools(bare, {}, {memory, 1})->pools);
+    CHECK(kvcap::trtllm::Engine{}.pools(scaled, {}, {memory, 1})->pools ==
+          kvcap::trtllm::Engine{}.pools(bare, {}, {memory, 1})->pools);
 }
 
 TEST_CASE("attention: what a query reads and computes on a cached position") {
