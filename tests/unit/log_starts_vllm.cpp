@@ -262,3 +262,28 @@ TEST_CASE("vLLM: why a start failed", "[log]") {
                "needed\n",
                "error_times") == "2");
 }
+
+TEST_CASE("characters that a screen may show, and those that it must not", "[log]") {
+    using kvcap::logs::shown;
+    for (const char* text :
+         {"plain ~", "\xC3\xA9", "\xD0\xB0\xD0\xB2", "\xE2\x96\x88", "\xE4\xB8\xAD\xE6\x96\x87",
+          "\xEF\xBF\xBD", "\xF0\x9F\x98\x80", "\xF4\x8F\xBF\xBF"}) {
+        CHECK(shown(text) == text);
+    }
+    const std::pair<const char*, const char*> others[] = {
+        {"a\tb\x7F", "a?b?"},          // control characters
+        {"\xC2\x9B", "??"},            // one of the second set
+        {"\xE2\x80\xAE", "???"},       // turns the direction of writing
+        {"\xE2\x80\xA8", "???"},       // ends a line
+        {"\xE2\x81\xA6", "???"},       // isolates
+        {"\xED\xA0\x80", "???"},       // half of a pair
+        {"\xE0\x80\xAF", "???"},       // longer than it must be
+        {"\xF0\x80\x80\xAF", "????"},  // likewise
+        {"\xF4\x90\x80\x80", "????"},  // beyond the last character
+        {"\xF5\x80\x80\x80", "????"}, {"\xE4\xB8", "??"}, {"\xE4x\xAD", "?x?"}, {"\xFF", "?"}};
+    for (const auto& [text, safe] : others) {
+        CHECK(shown(text) == safe);
+    }
+    CHECK(shown(std::string(600, 'x')).size() == 512);
+    CHECK(kvcap::logs::Facts{}.empty());
+}
