@@ -2,8 +2,10 @@
 // How many look-ups and round trips does probing take on stores derived from a request trace? Each request
 // finds what earlier requests left (its longest known prefix), less a share of objects lost anew for every
 // request. KVCAP_TRACE: a JSON-lines trace with hash_ids and input_length (blocks of 512 tokens), as
-// published with Mooncake.
-#include <cstdio>
+// published with Mooncake; else a made-up one. Times are of all requests, each with a store made for it.
+#include "made_up_trace.hpp"
+
+#include <benchmark/benchmark.h>
 #include <cstdlib>
 #include <fstream>
 #include <kvcap/reuse/probe.hpp>
@@ -21,21 +23,47 @@ struct Query {
     u64 known = 0;  ///< blocks found from the start
 };
 
-std::vector<Query> read_trace(const char* path) {
-    std::ifstream in(path);
-    std::unordered_set<u64> seen;
-    std::vector<Query> queries;
-    for (std::string line; std::getline(in, line);) {
-        const auto request = nlohmann::json::parse(line);
-        const auto ids = request.at("hash_ids").get<std::vector<u64>>();
-        Query query{.tokens = request.at("input_length").get<u64>()};
-        while (query.known < ids.size() && seen.count(ids[query.known]) != 0) {
+/// Prompts after another: what is known of each, and its blocks are known from then on.
+class Seen {
+public:
+    void add(u64 tokens, const std::vector<u64>& ids) {
+        Query query{.tokens = tokens};
+        while (query.known < ids.size() && seen_.count(ids[query.known]) != 0) {
             ++query.known;
         }
-        seen.insert(ids.begin(), ids.end());
+        seen_.insert(ids.begin(), ids.end());
         queries.push_back(query);
     }
-    return queries;
+    std::vector<Query> queries{};
+
+private:
+    std::unordered_set<u64> seen_{};
+};
+
+std::vector<Query> read_trace(const char* path) {
+    std::ifstream in(path);
+    Seen seen;
+    for (std::string line; std::getline(in, line);) {
+        const auto request = nlohmann::json::parse(line);
+        seen.add(request.at("input_length").get<u64>(), request.at("hash_ids").get<std::vector<u64>>());
+    }
+    return seen.queries;
+}
+
+const std::vector<Query>& queries() {
+    static const std::vector<Query> all = [] {
+        if (const char* path = std::getenv("KVCAP_TRACE"); path != nullptr) {
+            return read_trace(path);
+        }
+        const Trace trace = made_up_trace(2'000);
+        Seen seen;
+        for (const TraceRequest& request : trace.requests) {
+            const u32* ids = trace.path(request);
+            seen.add(request.tokens, {ids, ids + request.blocks});
+        }
+        return seen.queries;
+    }();
+    return all;
 }
 
 struct Totals {
@@ -79,37 +107,42 @@ Totals run(const std::vector<Query>& queries, u64 page, u32 lost_percent, const 
     return totals;
 }
 
-void print(const char* name, const std::vector<Query>& queries, const Totals& totals) {
-    const double n = static_cast<double>(queries.size());
-    std::printf("%-44s look-ups %7.2f (max %5llu) of %7.2f = %.3f; rounds %.2f (max %llu); wrong %llu\n",
-                name, static_cast<double>(totals.lookups) / n,
-                static_cast<unsigned long long>(totals.most_lookups),
-                static_cast<double>(totals.everything) / n,
-                static_cast<double>(totals.lookups) / static_cast<double>(totals.everything),
-                static_cast<double>(totals.rounds) / n, static_cast<unsigned long long>(totals.most_rounds),
-                static_cast<unsigned long long>(totals.wrong));
+/// Counters: look-ups and rounds a request, their most, and the share of all pages that was asked about.
+void probing(benchmark::State& state, u64 page, u32 lost_percent, const Rule* tail, bool closed,
+             const ProbeOptions& options) {
+    Totals totals;
+    for (auto _ : state) {
+        totals = run(queries(), page, lost_percent, tail, closed, options);
+    }
+    if (totals.wrong != 0) {
+        state.SkipWithError("a boundary that is not the definition's");
+    }
+    const double n = static_cast<double>(queries().size());
+    state.counters["lookups"] = static_cast<double>(totals.lookups) / n;
+    state.counters["most_lookups"] = static_cast<double>(totals.most_lookups);
+    state.counters["of_all"] = static_cast<double>(totals.lookups) / static_cast<double>(totals.everything);
+    state.counters["rounds"] = static_cast<double>(totals.rounds) / n;
+    state.counters["most_rounds"] = static_cast<double>(totals.most_rounds);
 }
+
+constexpr Rule window{.needs = Needs::window, .page = 512, .reach = 1024};
+constexpr Rule snapshot{.needs = Needs::snapshot, .page = 512};
+constexpr ProbeOptions usual{};
+constexpr ProbeOptions one_question{.split = 1};
+constexpr ProbeOptions eight_ary{.split = 7};
+
+#define KVCAP_PROBING(name, ...) BENCHMARK_CAPTURE(probing, name, __VA_ARGS__)->Unit(benchmark::kMillisecond)
+KVCAP_PROBING(closed 512 one question, 512, 0, nullptr, true, one_question);
+KVCAP_PROBING(closed 512 8-ary, 512, 0, nullptr, true, eight_ary);
+KVCAP_PROBING(closed 16 one question, 16, 0, nullptr, true, one_question);
+KVCAP_PROBING(closed 16 32-ary, 16, 0, nullptr, true, usual);
+KVCAP_PROBING(nothing lost full, 512, 0, nullptr, false, usual);
+KVCAP_PROBING(2% lost full, 512, 2, nullptr, false, usual);
+KVCAP_PROBING(2% lost full and window, 512, 2, &window, false, usual);
+KVCAP_PROBING(2% lost full and state, 512, 2, &snapshot, false, usual);
+KVCAP_PROBING(10% lost full and window, 512, 10, &window, false, usual);
+KVCAP_PROBING(10% lost full and state, 512, 10, &snapshot, false, usual);
 
 }  // namespace
 
-int main() {
-    const char* path = std::getenv("KVCAP_TRACE");
-    if (path == nullptr) {
-        std::puts("KVCAP_TRACE names no trace; nothing to probe");
-        return 0;
-    }
-    const std::vector<Query> queries = read_trace(path);
-    const Rule window{.needs = Needs::window, .page = 512, .reach = 1024};
-    const Rule state{.needs = Needs::snapshot, .page = 512};
-    print("closed, 512-token pages, one question", queries,
-          run(queries, 512, 0, nullptr, true, {.split = 1}));
-    print("closed, 512-token pages, 8-ary", queries, run(queries, 512, 0, nullptr, true, {.split = 7}));
-    print("closed, 16-token pages, one question", queries, run(queries, 16, 0, nullptr, true, {.split = 1}));
-    print("closed, 16-token pages, 32-ary", queries, run(queries, 16, 0, nullptr, true));
-    print("not closed, nothing lost, full", queries, run(queries, 512, 0, nullptr, false));
-    print("2% lost, full", queries, run(queries, 512, 2, nullptr, false));
-    print("2% lost, full and window of 2", queries, run(queries, 512, 2, &window, false));
-    print("2% lost, full and state", queries, run(queries, 512, 2, &state, false));
-    print("10% lost, full and window of 2", queries, run(queries, 512, 10, &window, false));
-    print("10% lost, full and state", queries, run(queries, 512, 10, &state, false));
-}
+BENCHMARK_MAIN();

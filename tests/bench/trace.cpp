@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What curves cost, one core: block references a second, and bytes a distinct block. The trace is KVCAP_TRACE, copied
-// KVCAP_TRACE_COPIES (40) times under other ids, or a made-up one of about the same shape.
+// What curves cost, one core, beside one pass over the ids: block references a second, and bytes a distinct block. The
+// trace is KVCAP_TRACE, copied KVCAP_TRACE_COPIES (40) times under other ids, or a made-up one of about the same shape.
+#include "made_up_trace.hpp"
+
 #include <benchmark/benchmark.h>
 #include <kvcap/core.hpp>
 #include <kvcap/io/trace.hpp>
@@ -8,7 +10,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <random>
 
 using namespace kvcap;
 
@@ -19,34 +20,10 @@ u64 number_from(const char* name, u64 otherwise) {
     return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-/// Prompts that continue one of the last few hundred conversations, or begin a new one below one shared root.
-Trace made_up(u32 requests) {
-    std::mt19937_64 random{20261129};
-    Trace trace;
-    trace.block_tokens = 512;
-    std::vector<std::vector<u32>> open;
-    u32 next = 1;
-    for (u32 r = 0; r < requests; ++r) {
-        std::vector<u32> path{0};
-        if (!open.empty() && random() % 100 < 45) {
-            path = open[open.size() - 1 - random() % std::min<std::size_t>(open.size(), 400)];
-        }
-        for (u64 grow = 1 + random() % 30; grow > 0; --grow) {
-            path.push_back(next++);
-        }
-        trace.requests.push_back({path.size() * 512 + random() % 512, trace.ids.size(), static_cast<u32>(path.size()),
-                                  static_cast<double>(r)});
-        trace.ids.insert(trace.ids.end(), path.begin(), path.end());
-        open.push_back(std::move(path));
-    }
-    trace.distinct = next;
-    return trace;
-}
-
 const Trace& base() {
     static const Trace trace = [] {
         const char* path = std::getenv("KVCAP_TRACE");
-        return path == nullptr ? made_up(12'000) : *read_trace_file(path);
+        return path == nullptr ? made_up_trace(12'000) : *read_trace_file(path);
     }();
     return trace;
 }
@@ -101,6 +78,18 @@ const StoredSizes hybrid_sizes{.page = 12'582'912, .tails = {}, .snapshot = 77'2
 void references(benchmark::State& state, u64 each) {
     state.counters["refs/s"] =
         benchmark::Counter(static_cast<double>(each), benchmark::Counter::kIsIterationInvariantRate);
+}
+
+/// The limit of every curve: each id is read once, in the order of the trace.
+void one_pass(benchmark::State& state, const Copies64& copies) {
+    for (auto _ : state) {
+        u64 sum = 0;
+        for (const u64 id : copies.ids) {
+            sum = (sum ^ id) + (sum << 1);
+        }
+        benchmark::DoNotOptimize(sum);
+    }
+    references(state, copies.ids.size());
 }
 
 void full_curve(benchmark::State& state, const Copies64& copies) {
@@ -182,6 +171,8 @@ Copies64 single() {
     return one;
 }
 
+void one_pass_one(benchmark::State& state) { one_pass(state, single()); }
+void one_pass_large(benchmark::State& state) { one_pass(state, large()); }
 void full_curve_one(benchmark::State& state) { full_curve(state, single()); }
 void full_curve_large(benchmark::State& state) { full_curve(state, large()); }
 void hybrid_large(benchmark::State& state) { hybrid_with_interning(state, large(), junction_and_end); }
@@ -192,6 +183,8 @@ void replays_large(benchmark::State& state) {
     replays_of_64(state, trace);
 }
 
+BENCHMARK(one_pass_one)->Unit(benchmark::kMillisecond);
+BENCHMARK(one_pass_large)->Unit(benchmark::kMillisecond);
 BENCHMARK(full_curve_one)->Unit(benchmark::kMillisecond);
 BENCHMARK(full_curve_large)->Unit(benchmark::kMillisecond);
 BENCHMARK(hybrid_large)->Unit(benchmark::kMillisecond);

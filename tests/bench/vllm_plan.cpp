@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What one vLLM plan costs, from forms to pools: a 60-layer hybrid, a window model on two stages, and
-// DeepSeek-V3.
+// What one vLLM plan costs, from forms to pools: a 60-layer hybrid, a window model on two stages, and DeepSeek-V3;
+// beside it the copy of a plan. What the units of one request cost, beside a call.
 #include <benchmark/benchmark.h>
 #include <kvcap/core.hpp>
 #include <kvcap/engine/demand.hpp>
@@ -42,6 +42,32 @@ void plan_of(benchmark::State& state, const ModelSpec& model, const Sharding& sh
     }
 }
 
+/// The limit of a plan: writing the value once, from another one.
+void copy_of(benchmark::State& state) {
+    const Bytes memory = 40_GiB;
+    Result<PoolPlan> plan = vllm::Engine{}.pools(hybrid(), {}, {&memory, 1});
+    for (auto _ : state) {
+        benchmark::DoNotOptimize(plan);
+        Result<PoolPlan> copy = plan;
+        benchmark::DoNotOptimize(copy);
+    }
+    state.counters["bytes"] = sizeof plan;
+}
+
+[[gnu::noinline]] u64 same(u64 tokens) {
+    benchmark::DoNotOptimize(tokens);
+    return tokens;
+}
+
+/// The limit of a question that one function answers.
+void a_call(benchmark::State& state) {
+    u64 tokens = 32'768;
+    for (auto _ : state) {
+        benchmark::DoNotOptimize(tokens);
+        benchmark::DoNotOptimize(same(tokens));
+    }
+}
+
 void demand_of(benchmark::State& state) {
     const Bytes memory = 40_GiB;
     const PoolPlan plan = vllm::Engine{}.pools(hybrid(), {}, {&memory, 1}).value();
@@ -55,7 +81,9 @@ void demand_of(benchmark::State& state) {
 BENCHMARK_CAPTURE(plan_of, hybrid_60_layers, hybrid(), Sharding{.tp = 2});
 BENCHMARK_CAPTURE(plan_of, windows_2_stages, windows(), Sharding{.tp = 2, .pp = 2});
 BENCHMARK_CAPTURE(plan_of, deepseek_v3, latents(), Sharding{.tp = 8});
+BENCHMARK(copy_of);
 BENCHMARK(demand_of);
+BENCHMARK(a_call);
 
 }  // namespace
 
