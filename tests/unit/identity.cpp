@@ -645,3 +645,71 @@ TEST_CASE("block hashes digest canonical CBOR") {
     CHECK(keys::fnv64a("a") == 0xaf63dc4c8601ec8c);
     CHECK(llmd_root("m", "0") != llmd_root("sql", "0"));
 }
+
+TEST_CASE("keys: what vLLM and llm-d hash of images, salts and embeddings, byte by byte") {
+    const auto itself = [](std::string_view bytes) { return std::string{bytes}; };
+    const MediaRun images[] = {{.hash = "cat", .at = 1, .length = 1},
+                               {.hash = "dog", .at = 300, .length = 1}};
+    const u32 tokens[] = {1, 2};
+    ChunkIdentity chunk{.parent = stated_none,
+                        .tokens = tokens,
+                        .adapter = "sql",
+                        .adapter_version = "7",
+                        .salt = "s",
+                        .user_key = stated_none,
+                        .media = images,
+                        .embeddings = "ee"};
+    // [digest of the seed, [1, 2], ["sql", ["cat", 1], ["dog", 300], "s", b"ee"]]
+    const std::string extra = std::string{"\x85\x63sql"} +
+                              "\x82\x63"
+                              "cat\x01" +
+                              "\x82\x63"
+                              "dog\x19\x01\x2c";
+    CHECK(vllm_block_hash(chunk, "0", itself) ==
+          "\x83\x42\x61"
+          "0"
+          "\x82\x01\x02" +
+              extra + "\x61s" +
+              "\x42"
+              "ee");
+    // Behind the first block the parent has the salt in it.
+    chunk.parent = "p";
+    std::string behind = extra;
+    behind[0] = '\x84';
+    CHECK(vllm_block_hash(chunk, "0", itself) ==
+          "\x83\x41p"
+          "\x82\x01\x02" +
+              behind +
+              "\x42"
+              "ee");
+    chunk.adapter = stated_none, chunk.media = {}, chunk.embeddings = stated_none;
+    CHECK(vllm_block_hash(chunk, "0", itself) == "\x83\x41p\x82\x01\x02\xf6");
+    CHECK(llmd_block_hash(7, chunk) == keys::fnv64a("\x83\x07\x82\x01\x02\xf6"));
+    chunk.media = images;
+    CHECK(llmd_block_hash(7, chunk) == keys::fnv64a("\x83\x07\x82\x01\x02\x82\x63"
+                                                    "cat\x63"
+                                                    "dog"));
+    CHECK(dynamo_positional_mode(255).value().position_bits == 8);
+    CHECK(dynamo_positional_mode(256).value().position_bits == 16);
+    CHECK(dynamo_positional_mode((u64{1} << 31) - 1).value().position_bits == 31);
+    CHECK(dynamo_positional_mode(u64{1} << 31).error() ==
+          Error{.code = Errc::unsupported, .got = u64{1} << 31, .want = u64{1} << 31});
+}
+
+TEST_CASE("keys: a salt of LMCache's server key has at most 128 bytes, and no model name has its separator") {
+    FormatIdentity id = sample();
+    ChunkIdentity chunk{};
+    chunk.salt = std::string_view{"tenant"};
+    CHECK(lmcache_object_key(id, chunk, "hh"));
+    const std::string longest(128, 'x'), longer(129, 'x');
+    chunk.salt = std::string_view{longest};
+    CHECK(lmcache_object_key(id, chunk, "hh"));
+    chunk.salt = std::string_view{longer};
+    CHECK(lmcache_object_key(id, chunk, "hh").refusal == Refusal{Field::salt, WhyRefused::malformed});
+    chunk.salt = std::string_view{"a/b"};
+    CHECK(lmcache_object_key(id, chunk, "hh").refusal == Refusal{Field::salt, WhyRefused::separator});
+    chunk.salt = stated_none;
+    id.model = std::string_view{"a@b"};
+    CHECK(lmcache_object_key(id, chunk, "hh").refusal == Refusal{Field::model, WhyRefused::separator});
+    CHECK(lmcache_key(id, "hh").refusal == Refusal{Field::model, WhyRefused::separator});
+}
