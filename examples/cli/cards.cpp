@@ -27,6 +27,23 @@ std::string_view without_organisation(std::string_view id) {
     return id.substr(id.rfind('/') + 1);  // npos + 1 is 0
 }
 
+/// Letters and digits alone: "llama-3.1-8b" begins as "llama3" does.
+std::string unpunctuated(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        const char low = folded(c);
+        const bool kept = (low >= 'a' && low <= 'z') || (low >= '0' && low <= '9');
+        out += kept ? std::string(1, low) : "";
+    }
+    return out;
+}
+
+/// Edits from `wanted` to the nearest beginning of the text without punctuation.
+std::size_t edits_to_beginning(std::string_view wanted, std::string_view text) {
+    const std::vector<std::size_t> edits = edits_to_beginnings(wanted, unpunctuated(text));
+    return *std::min_element(edits.begin(), edits.end());
+}
+
 bool family_and_name(const Card& card, std::string_view name) {
     const std::size_t slash = name.find('/');
     return slash != std::string_view::npos && same(card.family, name.substr(0, slash)) &&
@@ -53,24 +70,28 @@ std::vector<std::string_view> cards_like(std::string_view name, std::size_t most
         return {};  // no card's name is near it, and comparing costs its length
     }
     const std::string_view wanted = without_organisation(name);
+    const std::string letters = unpunctuated(wanted);
     struct Near {
         std::size_t apart;
+        std::size_t edits;
         std::string_view name;
     };
     std::vector<Near> near;
     for (const Card& card : cards()) {
-        const std::size_t by_name = edits_between(wanted, card.name);
-        const std::size_t by_id = edits_between(wanted, without_organisation(card.hf_id));
-        const std::size_t by_family = edits_between(wanted, card.family);
-        const std::size_t inside = contains(card.name, wanted) ? 1 : by_name;
-        near.push_back({std::min({by_name, by_id, by_family, inside}), card.name});
+        const std::size_t inside = contains(card.name, wanted) ? 1 : letters.size();
+        const std::size_t relation = edits_to_beginning(letters, card.family) + 1;  // mixtral is of the family mistral
+        const std::size_t apart =
+            std::min({edits_to_beginning(letters, card.name), inside, relation,
+                      edits_to_beginning(letters, without_organisation(card.hf_id))});
+        near.push_back({apart, edits_between(wanted, card.name), card.name});
     }
     std::sort(near.begin(), near.end(), [](const Near& a, const Near& b) {
-        return a.apart != b.apart ? a.apart < b.apart : a.name < b.name;
+        return a.apart != b.apart ? a.apart < b.apart : a.edits != b.edits ? a.edits < b.edits : a.name < b.name;
     });
     std::vector<std::string_view> names;
     for (const Near& card : near) {
-        if (names.size() < most && card.apart <= std::max<std::size_t>(2, wanted.size() / 2)) {
+        if (names.size() < most && card.apart < letters.size() &&
+            card.apart <= std::max<std::size_t>(1, letters.size() / 3)) {
             names.push_back(card.name);
         }
     }

@@ -34,7 +34,8 @@ std::string_view gpu_catalogue() noexcept;
 /// letters in any case, "_" as "-". Null when there is none.
 const Card* find_card(std::string_view name) noexcept;
 
-/// Names of cards that `name` may have meant, nearest first, at most `most`.
+/// Names of cards that `name` may have meant, at most `most`: those it is the beginning of with the fewest edits,
+/// punctuation aside ("llama3": llama-3-8b), then with the fewest to the whole name.
 std::vector<std::string_view> cards_like(std::string_view name, std::size_t most);
 
 /// Whether every word is part of the card's family, name or id.

@@ -49,6 +49,22 @@ bool is_verb(std::string_view name) {
     return false;
 }
 
+/// `help` is --help, `help VERB` is VERB --help, and a first -v is --version.
+std::vector<std::string> as_flags(std::vector<std::string> arguments) {
+    if (arguments.empty()) {
+        return arguments;
+    }
+    if (arguments.front() == "-v") {
+        arguments.front() = "--version";
+    } else if (arguments.front() == "help") {
+        arguments.front() = "--help";
+        if (arguments.size() > 1 && !arguments[1].starts_with('-') && arguments[1] != "help") {
+            std::swap(arguments[0], arguments[1]);
+        }
+    }
+    return arguments;
+}
+
 /// Only the verb that is asked for is built: a run pays for no other.
 void add_verbs(CLI::App& app, Session& session, std::string_view asked) {
     for (const Verb& verb : verbs) {
@@ -99,9 +115,9 @@ int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<
 }
 
 int run_in(Session& session, std::vector<std::string> given) {
-    const std::vector<std::string> arguments = spelled_out(std::move(given));
+    const std::vector<std::string> arguments = as_flags(spelled_out(std::move(given)));
     CLI::App app{"Exact KV-cache memory of language models: bytes held, capacity, prefix reuse.", "kvcap"};
-    app.set_version_flag("--version", "kvcap " KVCAP_CLI_VERSION, "The version");
+    app.set_version_flag("-v,--version", "kvcap " KVCAP_CLI_VERSION, "The version");
     app.require_subcommand(1);
     app.formatter(std::make_shared<Help>());
     app.footer("Example:\n  kvcap size deepseek-v3 --tokens 32k --tp 8\n\n"
@@ -112,7 +128,7 @@ int run_in(Session& session, std::vector<std::string> given) {
         return static_cast<int>(Exit::ok);
     }
     if (const std::string& asked = arguments.front(); !asked.starts_with('-') && !is_verb(asked)) {
-        std::vector<std::string_view> names;
+        std::vector<std::string_view> names{"help"};
         for (const Verb& verb : verbs) {
             names.push_back(verb.name);
         }

@@ -101,6 +101,60 @@ TEST_CASE("every verb has a help with an example, and every line of help fits 80
     CHECK(kvcap("--version").out.rfind("kvcap ", 0) == 0);
 }
 
+TEST_CASE("help, help VERB and -v are --help, VERB --help and --version") {
+    if (!program::known()) {
+        return;
+    }
+    const std::pair<const char*, const char*> alike[] = {{"help", "--help"},
+                                                         {"help help", "--help"},
+                                                         {"help fit", "fit --help"},
+                                                         {"help --version", "--help --version"},
+                                                         {"-v", "--version"}};
+    for (const auto& [shorter, longer] : alike) {
+        const Ran one = kvcap(shorter);
+        CAPTURE(shorter, one.err);
+        CHECK(one.code == 0);
+        CHECK(one.out == kvcap(longer).out);
+        CHECK(!one.out.empty());
+    }
+    CHECK(kvcap("help fiz").code == 2);
+    CHECK(kvcap("help fiz").err.find("did you mean fit?") != std::string::npos);
+    CHECK(kvcap("hlep").err.find("did you mean help?") != std::string::npos);
+}
+
+TEST_CASE("a name that is not found is answered with the cards that begin like it") {
+    if (!program::known()) {
+        return;
+    }
+    const auto near = [](const std::string& name) {
+        const Ran ran = kvcap("size " + name);
+        CHECK(ran.code == 3);
+        const std::size_t at = ran.err.find("nearest cards: ");
+        return at == std::string::npos ? "" : ran.err.substr(at + 15, ran.err.find(')', at) - at - 15);
+    };
+    const auto all_begin = [&](const std::string& name, const std::string& beginning) {
+        const std::string names = near(name);
+        CAPTURE(name, names);
+        std::istringstream each{names};
+        int count = 0;
+        for (std::string one; each >> one; ++count) {
+            CHECK(one.rfind(beginning, 0) == 0);
+        }
+        CHECK(count == 3);
+    };
+    CHECK(near("llama3").rfind("llama-3-8b", 0) == 0);
+    all_begin("llama3", "llama-3");
+    all_begin("Llama3.1", "llama-3.1");
+    all_begin("qwen2.5", "qwen2.5-");
+    all_begin("qwen3", "qwen3");
+    CHECK(near("deepseekv3").rfind("deepseek-v3, ", 0) == 0);
+    all_begin("deepseekv3", "deepseek-v3");
+    CHECK(near("depseek-v3").rfind("deepseek-v3, ", 0) == 0);
+    CHECK(near("mistrl").rfind("mistral-7b", 0) == 0);
+    CHECK(near("zzzzzz").empty());
+    CHECK(near("_._").empty());
+}
+
 TEST_CASE("size of DeepSeek-V3 as on the screen") {
     if (!program::known()) {
         return;

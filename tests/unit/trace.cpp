@@ -67,7 +67,8 @@ TEST_CASE("an LMCache trace: whole chunks, hashes as texts or numbers, sorted by
 TEST_CASE("what is wrong, where, and what was wanted") {
     CHECK(problem("") == "a trace without requests; wanted one request a line");
     CHECK(problem("\n\n").find("without requests") != std::string::npos);
-    CHECK(problem(two + "nonsense").find("line 3: line 1 (byte") == 0);
+    CHECK(problem(two + "nonsense").find("line 3 (byte ") == 0);  // the place is said once
+    CHECK(problem("# no trace").find("line 1 (byte 0): ") == 0);
     CHECK(problem(two + "[1]") == "line 3: a list of 1; wanted an object a line");
     CHECK(problem("{\"timestamp\": 0, \"hash_ids\": [1]}") ==
           "line 1: /input_length: nothing; wanted a number of tokens");

@@ -4,6 +4,7 @@
 // the config.
 #pragma once
 
+#include <kvcap/io/grouped.hpp>
 #include <kvcap/io/hf/parameters.hpp>
 #include <kvcap/io/safetensors.hpp>
 
@@ -56,7 +57,7 @@ inline Diagnosed<Weights> summed(const Diagnosed<Weights>& derived, u32 layers, 
     const bool shaped = derived.value.has_value();
     Diagnosed<Weights> all{spread(shaped ? *derived : even_layers(layers), source, total, std::move(types))};
     all->parameters = shaped ? derived->parameters : 0;
-    all.notes.push_back({Origin::given, name_of(source), std::to_string(total) + " bytes of weights"});
+    all.notes.push_back({Origin::given, name_of(source), grouped(total) + " bytes of weights"});
     all.notes.push_back({Origin::assumed, name_of(source),
                          shaped ? "divided among the parts in proportion to derived parameters"
                                 : "divided evenly among the layers"});

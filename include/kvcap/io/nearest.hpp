@@ -10,8 +10,8 @@
 
 namespace kvcap::inline v1 {
 
-/// Edits that turn `a` into `b`; letters differ regardless of case.
-inline std::size_t edits_between(std::string_view a, std::string_view b) {
+/// Edits that turn `a` into each beginning of `b`, the empty one first; letters differ regardless of case.
+inline std::vector<std::size_t> edits_to_beginnings(std::string_view a, std::string_view b) {
     const auto same = [](char x, char y) {
         const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
         return lower(x) == lower(y);
@@ -34,7 +34,12 @@ inline std::size_t edits_between(std::string_view a, std::string_view b) {
         std::swap(before, last);
         std::swap(last, row);
     }
-    return last[b.size()];
+    return last;
+}
+
+/// Edits that turn `a` into `b`.
+inline std::size_t edits_between(std::string_view a, std::string_view b) {
+    return edits_to_beginnings(a, b).back();
 }
 
 /// The nearest of `known` (any range of strings), the first on a tie; empty when nothing is near.

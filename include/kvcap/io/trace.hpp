@@ -50,7 +50,7 @@ public:
         }
         problem = problem ? problem : accept();
         if (problem) {
-            problem->where = "line " + std::to_string(number_) + (problem->where.empty() ? "" : ": " + problem->where);
+            problem->where = placed(problem->where);
         }
         return problem;
     }
@@ -79,6 +79,16 @@ public:
     TraceFormat format() const noexcept { return format_; }
 
 private:
+    /// The place in the file of a place in the line, which the JSON reader calls "line 1 (byte 7)".
+    std::string placed(const std::string& within) const {
+        constexpr std::string_view only_line = "line 1 ";
+        const std::string line = "line " + std::to_string(number_);
+        const bool in_text = within.rfind(only_line, 0) == 0;
+        return within.empty() ? line
+               : in_text      ? line + within.substr(only_line.size() - 1)
+                              : line + ": " + within;
+    }
+
     std::optional<Problem> accept() {
         if (format_ == TraceFormat::any) {
             format_ = line_.format;

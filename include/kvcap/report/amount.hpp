@@ -4,21 +4,14 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <kvcap/io/grouped.hpp>
 #include <kvcap/units.hpp>
 #include <string>
 #include <string_view>
 
 namespace kvcap::inline v1::report {
 
-/// 1748992 -> "1,748,992"
-inline std::string grouped(u64 n) {
-    std::string digits = fmt::format_int(n).str();
-    for (std::size_t at = digits.size(); at > 3;) {
-        at -= 3;
-        digits.insert(at, 1, ',');
-    }
-    return digits;
-}
+using io::grouped;
 
 inline std::string exact(Bytes bytes) {
     return grouped(bytes.value) + " B";

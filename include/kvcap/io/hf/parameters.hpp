@@ -4,6 +4,7 @@
 // assumption.
 #pragma once
 
+#include <kvcap/io/grouped.hpp>
 #include <kvcap/io/hf.hpp>
 #include <kvcap/io/hf/traits.hpp>
 #include <kvcap/io/weights.hpp>
@@ -267,7 +268,7 @@ inline Diagnosed<Weights> derived_weights(std::string_view json_text) {
     Diagnosed<Weights> result{std::move(weights)};
     result.notes.push_back(
         {Origin::assumed, decoder.where,
-         std::to_string(result->parameters) +
+         io::grouped(result->parameters) +
              " parameters derived from the config, 16 bits each; draft layers and encoders not counted"});
     return result;
 }
