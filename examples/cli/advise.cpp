@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kvcap advise MODEL: which technique helps this load on these GPUs, by how much, how to verify it, and its
 // risk.
+#include "context_ranks.hpp"
 #include "screen.hpp"
 #include "work.hpp"
 
@@ -92,7 +93,7 @@ LayerList reusing_of(const AdviseOptions& options, const Work& work) {
 /// GPUs that the split takes, all replicas together.
 u64 gpus_of_split(const AdviseOptions& options) {
     const ShardingOptions& split = options.sharding;
-    return saturating_product(saturating_product(u64{split.tp} * split.pp, split.cp_among_tp ? 1 : split.cp), split.dp);
+    return saturating_product(saturating_product(u64{split.tp} * split.pp, own_context_ranks(split)), split.dp);
 }
 
 /// GPUs there are: those of --gpus, or as many as the split takes.
@@ -242,7 +243,7 @@ std::string json_of(const AdviseOptions& options, const Work& work, const Machin
 void run(const AdviseOptions& options, Session& session) {
     options.output.begin(session);
     const Machine machine = machine_of(options.device);
-    const Work work = work_of(options.model, options.weights);
+    const Work work = work_of(options.model, options.sharding, options.weights);
     if (!work.weights_known()) {
         stop(Exit::bad_input,
              "the weights of this model are not known, and what a step reads depends on them; give "

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // kvcap roofline MODEL: what a decoded token reads and computes, what bounds it, and what links carry.
+#include "context_ranks.hpp"
 #include "screen.hpp"
 #include "work.hpp"
 
@@ -75,8 +76,9 @@ void add_prompt(report::RooflineSheet& sheet, const Work& work, const RooflineOp
     }
     active *= work.weights_given ? split.tp : 1;
     sheet.prompt_flops = value_of(prefill_flops(work.model.spec, sheet.tokens, active, {}, work.facts));
-    sheet.prompt_seconds = static_cast<double>(sheet.prompt_flops) / (sheet.device.peak * split.tp);
-    sheet.replica_peak = sheet.device.peak * split.tp * split.pp;
+    const u32 own = own_context_ranks(options.sharding);  // each computes its tokens of a prompt
+    sheet.prompt_seconds = static_cast<double>(sheet.prompt_flops) / (sheet.device.peak * split.tp * own);
+    sheet.replica_peak = sheet.device.peak * split.tp * split.pp * own;
     const Lengths prompt{.prompt = {sheet.tokens}, .encoder = lengths.encoder};
     sheet.prefix = on_scale(value_of(fold(work.model.spec, prompt)).per_sequence());
     sheet.prefix_on_rank = value_of(fullest_rank(work.model.spec, prompt, options.sharding.sharding()));
@@ -116,7 +118,7 @@ report::RooflineSheet sheet_of(const Work& work, const Machine& machine, const R
 std::string split_words(const ShardingOptions& split) {
     std::string out = fmt::format("TP {}", split.tp);
     out += split.pp > 1 ? fmt::format(" PP {}", split.pp) : "";
-    out += split.cp > 1 ? fmt::format(" CP {}", split.cp) : "";
+    out += split.cp > 1 ? fmt::format(" CP {}{}", among_tensor_ranks(split) ? "among TP " : "", split.cp) : "";
     out += split.dp > 1 ? fmt::format(" DP {}", split.dp) : "";
     return out + (split.dp_attention ? " attention-DP" : "");
 }
@@ -142,7 +144,7 @@ std::string screen_of(const Work& work, const Machine& machine, const report::Ro
 void run(const RooflineOptions& options, Session& session) {
     options.output.begin(session);
     const Machine machine = machine_of(options.device);
-    Work work = work_of(options.model, options.weights);
+    Work work = work_of(options.model, options.sharding, options.weights);
     const report::RooflineSheet sheet = sheet_of(work, machine, options);
     if (work.mixture.routed()) {
         work.notes.push_back(
@@ -161,6 +163,7 @@ void run(const RooflineOptions& options, Session& session) {
     write_model(json, work.model, options.model.kv_cache_dtype);
     json.field("gpu", machine.gpu.name);
     json.field("compute", machine.compute).field("tp", options.sharding.tp).field("pp", options.sharding.pp);
+    json.field("cp", options.sharding.cp).field("cp_among_tp", among_tensor_ranks(options.sharding));
     report::add_roofline(json, sheet);
     session.print(json.end().text());
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // kvcap size MODEL: bytes held per token, per sequence, on each rank, over all ranks and each byte once.
+#include "context_ranks.hpp"
 #include "engines.hpp"
 #include "screen.hpp"
 
@@ -26,7 +27,7 @@ report::SizeQuestion question(const SizeOptions& options, const Model& model) {
                                .tp = options.sharding.tp,
                                .dp = options.sharding.dp,
                                .dp_attention = options.sharding.dp_attention,
-                               .cp_among_tp = options.sharding.cp_among_tp || options.engine.face().name == "vllm",
+                               .cp_among_tp = among_tensor_ranks(options.sharding, options.engine.face().name),
                                .points = {}};
     if (asked.ranks() > 65536) {
         stop(Exit::usage, fmt::format("{} ranks; at most 65,536 are listed", report::grouped(asked.ranks())));
@@ -41,15 +42,11 @@ report::SizeQuestion question(const SizeOptions& options, const Model& model) {
 /// Context ranks among the tensor ranks share what would be copies; with fewer copies a rank's tokens would
 /// lack heads.
 report::SizeAnswer answer_of(const Model& model, const report::SizeQuestion& asked) {
-    const Result<report::SizeAnswer> size = report::answer(model.spec, asked);
-    if (!size && asked.cp_among_tp && size.error().code == Errc::not_divisible) {
-        stop(Exit::usage,
-             fmt::format("{} context ranks among {} tensor ranks: these hold {} of each head, and {} is no "
-                         "multiple of {}",
-                         asked.sharding.cp, asked.tp, report::counted(size.error().got, "copy", "copies"),
-                         size.error().got, asked.sharding.cp));
+    const std::string refusal = asked.cp_among_tp ? context_refusal(model.spec, asked.sharding) : "";
+    if (!refusal.empty()) {
+        stop(Exit::usage, refusal);
     }
-    return value_of(size, model.label);
+    return value_of(report::answer(model.spec, asked), model.label);
 }
 
 /// What the lengths assume, behind the notes of the reader.

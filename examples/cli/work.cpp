@@ -3,6 +3,7 @@
 #include "work.hpp"
 
 #include "cards.hpp"
+#include "context_ranks.hpp"
 
 #include <filesystem>
 #include <kvcap/io/locate.hpp>
@@ -72,14 +73,19 @@ Bytes Work::stored(const Sharding& split, bool attention_dp, u32 stage) const {
     return weights_given ? *weights_given : weights_on_rank(weights, split, attention_dp, stage).bytes;
 }
 
-Work work_of(const ModelOptions& options, const std::string& weights_bytes) {
+Work work_of(const ModelOptions& options, const ShardingOptions& sharding, const std::string& weights_bytes) {
     Work work{.model = load(options)};
     work.notes = work.model.notes;
     const ReadModel& read = work.model.read;
     work.facts = {.index_heads = read.index.heads,
                   .picked = read.index.picked,
                   .block = read.index.block,
-                  .expanded = read.expanded_elements};
+                  .expanded = read.expanded_elements,
+                  .cp_among_tp = among_tensor_ranks(sharding)};
+    const std::string refusal = work.facts.cp_among_tp ? context_refusal(work.model.spec, sharding.sharding()) : "";
+    if (!refusal.empty()) {
+        stop(Exit::usage, refusal);
+    }
     if (!weights_bytes.empty()) {
         work.weights_given = bytes_of(weights_bytes, "--weights-bytes");
         return work;

@@ -44,6 +44,7 @@ struct Work {
     Bytes stored(const Sharding& split, bool attention_dp, u32 stage) const;
 };
 
-Work work_of(const ModelOptions& options, const std::string& weights_bytes);
+/// sharding: where context ranks lie; a usage error when the model has too few copies for them there.
+Work work_of(const ModelOptions& options, const ShardingOptions& sharding, const std::string& weights_bytes);
 
 }  // namespace kvcap::cli

@@ -47,9 +47,11 @@ struct HeldSlots {
 };
 
 /// Context parallelism deals the slots of caches that keep every decoder token; all others stay whole on each rank.
+constexpr bool is_dealt_out(const LayerForm& form) noexcept {
+    return form.retention.keep == Keep::everything && form.retention.source != Source::encoder;
+}
 constexpr Slots slots_on_rank(const LayerForm& form, Slots all, const Sharding& sharding, u32 cp_rank) noexcept {
-    const bool dealt_out = sharding.cp > 1 && form.retention.keep == Keep::everything &&
-                           form.retention.source != Source::encoder;
+    const bool dealt_out = sharding.cp > 1 && is_dealt_out(form);
     return dealt_out ? Slots{dealt(all.value, sharding.cp, sharding.interleave, cp_rank)} : all;
 }
 

@@ -41,7 +41,7 @@ struct RooflineSheet {
     double step_seconds = 0;    ///< all stages
     u64 cache_passes_at = 0;    ///< sequences of the rank; off_scale: never
     u64 prompt_flops = 0;       ///< of the whole replica
-    double prompt_seconds = 0;  ///< at peak, on the replica's tensor ranks
+    double prompt_seconds = 0;  ///< at peak, on the replica's tensor and own context ranks
     Bytes prefix{};             ///< each byte once
     Bytes prefix_on_rank{};     ///< of the fullest rank
     double replica_peak = 0;    ///< flops a second of all its ranks

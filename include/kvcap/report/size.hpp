@@ -136,12 +136,10 @@ inline void add_rates(SizeGroup& group, const LayerForm& form) {
 inline Result<Spread> copies_of(const LayerForm& form, const SizeQuestion& asked) {
     const Result<Spread> over_tp = over_ranks(form, asked.sharding);
     const u32 cp = asked.sharding.cp;
-    const bool dealt_out =
-        form.retention.keep == Keep::everything && form.retention.source != Source::encoder;
-    if (!over_tp || (dealt_out && !asked.cp_among_tp) || over_tp->unique.value == 0) {
+    if (!over_tp || (is_dealt_out(form) && !asked.cp_among_tp) || over_tp->unique.value == 0) {
         return over_tp;
     }
-    if (!dealt_out) {
+    if (!is_dealt_out(form)) {
         return Spread{over_tp->stored * asked.own_cp(), over_tp->unique};
     }
     const u64 copies = over_tp->stored.value / over_tp->unique.value;
@@ -149,6 +147,18 @@ inline Result<Spread> copies_of(const LayerForm& form, const SizeQuestion& asked
         return Error{.code = Errc::not_divisible, .got = copies, .want = cp};
     }
     return Spread{{over_tp->stored.value / cp}, over_tp->unique};
+}
+
+/// Whether the model's caches have enough copies over the tensor ranks for context ranks among them: the error of the
+/// first that has not.
+inline Error check_among_tp(const ModelSpec& model, const Sharding& sharding) {
+    SizeQuestion asked{.sharding = sharding, .tp = sharding.tp, .cp_among_tp = true, .points = {}};
+    for (const LayerForm& form : model.forms) {
+        if (const Result<Spread> copies = copies_of(form, asked); !copies) {
+            return copies.error();
+        }
+    }
+    return {};
 }
 
 inline Result<SizeGroup> group_of(const ModelSpec& model, u32 index, const SizeQuestion& asked) {

@@ -21,12 +21,14 @@ struct PositionCost {
 
 /// What a model's file says of its attention beyond the forms. index_heads: query heads of a sparse index.
 /// picked: entries that a query reads of all (0: every one), in blocks of `block` tokens when block > 0.
-/// expanded: elements per token and layer of MLA's keys and values written out per head (0: not known).
+/// expanded: elements per token and layer of MLA's keys and values written out per head (0: not known). cp_among_tp:
+/// context ranks are tensor ranks; where they deal slots, each answers the query heads of all that share them.
 struct AttentionFacts {
     u64 index_heads = 0;
     u64 picked = 0;
     u64 block = 0;
     u64 expanded = 0;
+    bool cp_among_tp = false;
 
     constexpr u64 most_entries() const noexcept {
         return picked == 0 ? off_scale : saturating_product(picked, larger(block, 1));
@@ -62,7 +64,8 @@ constexpr Result<PositionCost> position_cost(const LayerForm& form, u32 query_he
                                                          saturating_product(heads, stream.width)));
         }
     }
-    return PositionCost{saturating_sum(own, 2 * u64{query_heads} * widths / sharding.tp), slot->value};
+    const u64 gathered = facts.cp_among_tp && is_dealt_out(form) ? sharding.cp : 1;
+    return PositionCost{saturating_sum(own, 2 * u64{query_heads} * gathered * widths / sharding.tp), slot->value};
 }
 
 /// MLA with keys and values expanded per head before attention: heads x (nope + rope, value) are read
