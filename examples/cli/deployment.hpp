@@ -37,6 +37,8 @@ public:
     Weights weights_known{};
     Mix mix;
     u32 dp = 1;
+    u64 gpus = 1;             ///< that the split asked for takes
+    bool cp_among_tp = false;  ///< context ranks are tensor ranks
     u64 max_len = 0;  ///< 0: the longest request of the mix
 
     /// Requests of one engine: data-parallel replicas, and ranks under attention data parallelism, get whole
@@ -64,6 +66,9 @@ private:
 
 /// "8k:70,32k:30" (tokens:weight), or quantiles "p50=2k,p90=8k,p100=32k"; empty: `tokens` alone.
 Mix mix_of(const std::string& lengths, u64 tokens, const LengthOptions& like, const ReadModel& model);
+
+/// A note when `gpus` are there and the split takes fewer; 0: not said.
+void note_idle(const Deployment& on, u32 gpus, std::vector<Note>& notes);
 
 /// Common options of fit and pools, and the deployment they describe.
 struct DeploymentOptions {

@@ -22,6 +22,19 @@ double ratio_of(const EngineQuestion& question, std::string_view flag, double ot
     return value;
 }
 
+/// Of recurrent states: what mamba_ssm_dtype beside the decoder's keys says (mamba_ssm_cache_dtype is not read), else
+/// fp32; KDA's states are fp32 always. Convolutions are bf16. Source: SGLang, configs/mamba_utils.py
+/// mamba2_state_dtype, to which configs/kimi_linear.py gives no config.
+ElementFormat state_format_of(const ReadModel& read) {
+    for (const LayerForm& form : read.spec.forms) {
+        if (form.kind == Kind::kda) {
+            return f32;
+        }
+    }
+    const std::string& hint = read.state_dtype_hint;
+    return hint == "bfloat16" ? bf16 : hint == "float16" ? f16 : f32;
+}
+
 sglang::KvDtype dtype_of(const std::string& name) {
     if (name == "auto" || name == "bf16" || name == "bfloat16" || name == "float16" || name == "half") {
         return sglang::KvDtype::bf16;
@@ -79,6 +92,7 @@ sglang::Options options_of(const EngineQuestion& question, EngineAnswer& answer)
     const ReadModel& read = question.model->read;
     options = sglang::with_architecture(options, read.class_name.c_str(), window_of(read.spec));
     options.window_pool = options.window_pool || sglang::has_compressors(read.spec);
+    options.state_format = state_format_of(read);
     options.rope = read.rope_in_latent != 0 ? static_cast<u32>(read.rope_in_latent) : options.rope;
     options.window_ratio = ratio_of(question, "swa-full-tokens-ratio", options.window_ratio);
     if (window_of(read.spec) != 0 && !options.window_pool) {
@@ -206,7 +220,7 @@ std::vector<Knob> knobs_of(const EngineQuestion& question) {
         knobs.push_back({.flag = "mamba-full-memory-ratio",
                          .values = ratios(ratio_of(question, "mamba-full-memory-ratio", 0.9), 4.0)});
         const u64 slots = question.number("max-running-requests", 0x1000);
-        knobs.push_back({.flag = "max-running-requests", .values = halves(slots, requests_at_once(question))});
+        knobs.push_back(halving("max-running-requests", slots, requests_at_once(question), 1));
     }
     if (window_of(question.model->read.spec) != 0) {
         knobs.push_back({.flag = "swa-full-tokens-ratio",
@@ -229,6 +243,7 @@ const EngineFace sglang_face{
     ask_sglang,
     {"fp8"},
     "mem-fraction-static",
-    knobs_of};
+    knobs_of,
+    state_format_of};
 
 }  // namespace kvcap::cli

@@ -134,8 +134,7 @@ std::vector<Knob> knobs_of(const EngineQuestion& question) {
         for (const u64 count : question.counts) {
             sequences = saturating_sum(sequences, count);
         }
-        knobs.push_back({.flag = "max-batch-size",
-                         .values = halves(question.number("max-batch-size", 64), larger(sequences, 1))});
+        knobs.push_back(halving("max-batch-size", question.number("max-batch-size", 64), larger(sequences, 1), 1));
     }
     return knobs;
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // vLLM: its flags under its own names, its plan, and the lines it prints.
-#include "engines.hpp"
+#include "engine_vllm_backend.hpp"
 
 #include <kvcap/engine/vllm.hpp>
-#include <kvcap/engine/vllm/backends.hpp>
-#include <kvcap/io/nearest.hpp>
 #include <memory>
 
 namespace kvcap::cli {
@@ -53,119 +51,6 @@ vllm::KvDtype dtype_of(const EngineQuestion& question, bool& as_formed) {
     }
     stop(Exit::usage,
          fmt::format("--kv-cache-dtype: vLLM has no {}; it has {}", name, fmt::join(known, ", ")));
-}
-
-/// The device as vLLM's selection sees it.
-struct Device {
-    u32 capability = 90;
-    std::string words;  ///< behind the backend's name
-    Origin origin = Origin::assumed;
-};
-
-Device device_of(const EngineQuestion& question, vllm::KvDtype dtype) {
-    if (question.capability != 0) {
-        return {question.capability,
-                fmt::format("what vLLM takes on compute capability {}.{}", question.capability / 10,
-                            question.capability % 10),
-                Origin::derived};
-    }
-    const bool blackwell = dtype == vllm::KvDtype::nvfp4;
-    std::string words = blackwell ? "what vLLM takes on Blackwell, which alone reads nvfp4"
-                                  : "what vLLM takes on Hopper; blocks depend on it";
-    if (!question.gpu.empty()) {
-        words = fmt::format("as on {}; what vLLM takes on {} is not described by these rules",
-                            blackwell ? "Blackwell" : "Hopper", question.gpu);
-    } else {
-        words += " (--gpu decides)";
-    }
-    return {blackwell ? 100u : 90u, std::move(words), Origin::assumed};
-}
-
-vllm::BackendNeed need_of(const EngineQuestion& question, const vllm::Options& options, u32 capability) {
-    const ReadModel& read = question.model->read;
-    vllm::BackendNeed need = vllm::need_of(read.spec, options.kv_dtype, capability);
-    need.e5m2 = question.kv_cache_dtype == "fp8_e5m2";
-    need.sinks = read.class_name.rfind("GptOss", 0) == 0;
-    const u64 heads = read.query_heads != 0 ? read.query_heads : read.spec.query_heads;
-    need.query_heads = ceil_div(heads, question.sharding.tp);
-    need.block = options.block_size;
-    return need;
-}
-
-std::string no_backend_words(const vllm::BackendNeed& need, const vllm::Rules& rules) {
-    std::string reasons;
-    for (const char* name : vllm::backend_order(need, rules)) {
-        const vllm::Unfit why = vllm::unfit(*vllm::backend_named(name), need);
-        reasons += fmt::format("{}{}: [{}]", reasons.empty() ? "" : ", ", name, vllm::words_of(why, need));
-    }
-    return fmt::format("{}: No valid attention backend found for cuda with kv_cache_dtype={}, block_size={}, "
-                       "use_mla={}, use_sparse={}. Reasons: {{{}}}",
-                       vllm::name_of(vllm::Reason::no_valid_backend), vllm::name_of(need.dtype),
-                       need.block == 0 ? "None" : std::to_string(need.block), need.latents ? "True" : "False",
-                       need.index_keys ? "True" : "False", reasons);
-}
-
-void refuse_backend(EngineAnswer& answer, const vllm::BackendNeed& need, std::string words) {
-    answer.error = vllm::error_of({.reason = vllm::Reason::no_valid_backend});
-    answer.error.want = need.block;
-    answer.refusal = std::move(words);
-}
-
-const vllm::BackendRow* backend_asked(const std::string& name, const vllm::BackendNeed& need, EngineAnswer& answer) {
-    const vllm::BackendRow* row = vllm::backend_named(name.c_str());
-    if (row == nullptr) {
-        std::vector<std::string> known;
-        for (const vllm::BackendRow& each : vllm::backends) {
-            known.emplace_back(each.name);
-        }
-        const std::string near = nearest(name, known);
-        stop(Exit::usage, fmt::format("--attention-backend: {} is not known{}; known: {}", name,
-                                      near.empty() ? "" : " (did you mean " + near + "?)", fmt::join(known, ", ")));
-    }
-    if (const vllm::Unfit why = vllm::unfit(*row, need); why != vllm::Unfit::none) {
-        refuse_backend(answer, need,
-                       fmt::format("{}: Selected backend {} is not valid for this configuration. Reason: ['{}']",
-                                   vllm::name_of(vllm::Reason::no_valid_backend), row->name,
-                                   vllm::words_of(why, need)));
-    }
-    return row;
-}
-
-/// The backend, and what it fixes: kernel blocks, a forced block, how fp8 latents are laid out. With a refusal in
-/// `answer` when there is none.
-void choose_backend(const EngineQuestion& question, const vllm::Rules& rules, vllm::Options& options,
-                    EngineAnswer& answer) {
-    const ModelSpec& model = question.model->read.spec;
-    const bool asked = question.has("attention-backend");
-    const Device device = device_of(question, options.kv_dtype);
-    vllm::BackendNeed need = need_of(question, options, device.capability);
-    if (!rules.has(vllm::Change::backend_chooses_block)) {
-        options.block_size = vllm::forced_block(need, options.block_size) != 0
-                                 ? vllm::forced_block(need, options.block_size) : options.block_size;
-        need.block = options.block_size;
-    }
-    const vllm::BackendRow* row = nullptr;
-    if (vllm::has_kind(model, Kind::compressor)) {
-        row = &vllm::default_backend(model, options.kv_dtype);  // the model's own, whatever is asked
-    } else {
-        row = asked ? backend_asked(question.text("attention-backend"), need, answer)
-                    : vllm::choose_backend(need, rules);
-    }
-    if (row == nullptr) {
-        return refuse_backend(answer, need, no_backend_words(need, rules));
-    }
-    const u64 kv_heads = model.query_heads == 0 ? 0 : question.model->read.textbook.kv_heads;
-    options.kernel_blocks = vllm::kernel_blocks_of(*row, need, kv_heads != 0 && kv_heads < model.query_heads);
-    if (std::string_view{row->name} == "FLASHINFER_MLA_SPARSE_SM120" &&
-        (options.kv_dtype == vllm::KvDtype::automatic || options.kv_dtype == vllm::KvDtype::fp8)) {
-        options.kv_dtype = vllm::KvDtype::fp8_ds_mla;
-    }
-    answer.backend = row->name;
-    if (!asked) {
-        answer.notes.push_back({device.origin, "--attention-backend", fmt::format("{}, {}", row->name, device.words)});
-    } else {
-        answer.notes.push_back({Origin::given, "--attention-backend", row->name});
-    }
 }
 
 vllm::StateMode mode_of(const EngineQuestion& question) {
@@ -220,6 +105,27 @@ ModelSpec with_drafts(const ModelSpec& trunk, const ReadModel& read, u32 spec_to
     }
     model.draft_layers = modules;
     return model;
+}
+
+/// vLLM's conditions on context ranks where keys and values have heads: as many copies of each KV head as context
+/// ranks, and query heads of each divided among them. Source: ModelConfig.verify_with_parallel_config.
+std::string context_words(const ModelSpec& model, const Sharding& sharding) {
+    for (const LayerForm& form : model.forms) {
+        const u64 heads = form.kind == Kind::attention && !form.streams.empty() ? form.streams[0].heads : 0;
+        if (heads == 0 || sharding.cp < 2) {
+            continue;
+        }
+        const u64 copies = sharding.tp / heads;
+        if (copies < sharding.cp) {
+            return fmt::format("{} context ranks (--decode-context-parallel-size) share copies of KV heads, and {} "
+                               "tensor ranks make {} of each of {}",
+                               sharding.cp, sharding.tp, report::counted(larger(copies, 1), "copy", "copies"), heads);
+        }
+        if (const u64 queries = model.query_heads / heads; queries % sharding.cp != 0) {
+            return fmt::format("{} query heads to a KV head cannot be dealt to {} context ranks", queries, sharding.cp);
+        }
+    }
+    return {};
 }
 
 std::string refusal_text(const vllm::Outcome& outcome, const Sharding& sharding) {
@@ -305,6 +211,13 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
     if (!answer.runs()) {
         return answer;
     }
+    if (question.sharding.tp % question.sharding.cp == 0) {
+        answer.refusal = context_words(question.model->read.spec, question.sharding);
+    }
+    if (!answer.runs()) {
+        answer.error = {.code = Errc::not_divisible, .got = question.sharding.tp, .want = question.sharding.cp};
+        return answer;
+    }
     // vLLM's own dtypes store in its own way; a plain element format is already in the forms.
     const ReadModel& read = question.model->read;
     u32 modules = 0;
@@ -352,8 +265,7 @@ std::vector<Knob> knobs_of(const EngineQuestion& question) {
         states = states || vllm::is_state(form);
     }
     if (reserves) {
-        knobs.push_back({.flag = "max-num-batched-tokens",
-                         .values = halves(question.number("max-num-batched-tokens", 8192), 512)});
+        knobs.push_back(halving("max-num-batched-tokens", question.number("max-num-batched-tokens", 8192), 512, 16));
     }
     if (states && !question.has("no-enable-prefix-caching")) {
         knobs.push_back({.flag = "no-enable-prefix-caching", .values = {""}});

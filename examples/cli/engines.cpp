@@ -110,6 +110,34 @@ std::vector<std::string> halves(u64 now, u64 least) {
     return values;
 }
 
+std::string engine_spelling(std::string_view text) {
+    const auto lower = [](std::string_view word) {
+        std::string out{word};
+        for (char& c : out) {
+            c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+        }
+        return out;
+    };
+    const std::size_t at = text.find('@');
+    std::string name = lower(text.substr(0, at));
+    bool known = name == "all";
+    for (const EngineFace* face : engine_faces()) {
+        const bool same = name == face->name || name == lower(face->title);
+        name = same ? std::string{face->name} : name;
+        known = known || same;
+    }
+    std::string_view version = at == std::string_view::npos ? "" : text.substr(at + 1);
+    const bool tagged = version.size() > 1 && (version[0] == 'v' || version[0] == 'V') && version[1] >= '0' &&
+                        version[1] <= '9';
+    version.remove_prefix(tagged ? 1 : 0);
+    const std::string_view sign = at == std::string_view::npos ? "" : "@";
+    return fmt::format("{}{}{}", known ? name : text.substr(0, at), sign, version);
+}
+
+Knob halving(std::string flag, u64 now, u64 least, u64 step) {
+    return {.flag = std::move(flag), .values = halves(now, least), .step = step, .now = now};
+}
+
 PoolRow row_of(const PoolPlan& plan, u32 group_class, std::string holds, const Lengths& request) {
     const GroupClass& kind = plan.classes[group_class];
     PoolRow row{.holds = std::move(holds), .groups = kind.groups, .tokens_per_unit = kind.block, .unit = kind.page};
@@ -133,7 +161,14 @@ void EngineOptions::add_to(CLI::App& verb) {
     for (const EngineFace* face : engine_faces()) {
         names += (names.empty() ? "" : ", ") + std::string{face->name};
     }
-    verb.add_option("--engine", engine, names + "; with @VERSION or @DATE")->group("Engine")->capture_default_str();
+    verb.add_option("--engine", engine, names + "; with @VERSION or @DATE")
+        ->group("Engine")
+        ->capture_default_str()
+        ->transform(CLI::Validator{[](std::string& text) {
+                                       text = engine_spelling(text);
+                                       return std::string{};
+                                   },
+                                   ""});
     for (const EngineFace* face : engine_faces()) {
         for (const std::string_view text : face->flags) {
             const Flag flag = flag_of(text);

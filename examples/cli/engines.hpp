@@ -57,6 +57,7 @@ struct EngineAnswer {
     std::string rules{};         ///< "vLLM 0.28.0 (2026-08)"
     std::string unit = "units";  ///< what a pool counts: "blocks of 64", "cells", "bytes"
     std::string refusal{};
+    std::string unfit{};   ///< why it does not fit although it starts, where the reason is none of bytes
     Error error{};         ///< behind the refusal, when it is one of numbers
     u64 longest_hint = 0;  ///< the longest request the engine itself says would fit; 0: none said
     PoolPlan plan{};
@@ -83,16 +84,20 @@ PoolRow row_of(const PoolPlan& plan, u32 group_class, std::string holds, const L
 Bytes reserved_by(const PoolPlan& plan, const Demand& request);
 
 /// A flag that `fit` may turn, and the values to try: the nearest to what holds now first. of_memory: it is the
-/// share of a GPU's memory, not a flag of the engine's question.
+/// share of a GPU's memory, not a flag of the engine's question. step: the flag takes multiples of it, less of which
+/// takes less memory, so that the largest below `now` that fits can be found; 0: it takes the values listed.
 struct Knob {
     std::string flag;
     std::vector<std::string> values;
     bool of_memory = false;
+    u64 step = 0;
+    u64 now = 0;
 };
 
 /// flags: long names it understands, with their help; "name=help" takes a value, "name!help" is a switch.
 /// formats: smaller KV formats to suggest, in order. memory_flag: its name for the share of memory. knobs: what else
-/// can be turned for this question; nullptr: nothing.
+/// can be turned for this question; nullptr: nothing. state_format: in which format it stores recurrent states;
+/// nullptr: as the model's forms have it.
 struct EngineFace {
     std::string_view name;
     std::string_view title;
@@ -101,6 +106,7 @@ struct EngineFace {
     std::vector<std::string_view> formats{"fp8"};
     std::string_view memory_flag{};
     std::vector<Knob> (*knobs)(const EngineQuestion& question) = nullptr;
+    ElementFormat (*state_format)(const ReadModel& model) = nullptr;
 };
 
 /// An engine stores states and index keys by rules of its own: a usage error when options of `model` say otherwise.
@@ -111,8 +117,14 @@ void refuse_formats(const EngineFace& face, const ModelOptions& model);
 std::vector<std::string> doublings(u64 now, u64 least, u64 most);
 /// Halves of `now` down to `least`, which is the last.
 std::vector<std::string> halves(u64 now, u64 least);
+/// A flag whose halves are tried first, then multiples of `step` between them.
+Knob halving(std::string flag, u64 now, u64 least, u64 step);
 
 const std::vector<const EngineFace*>& engine_faces();
+
+/// An engine as people write it, in the program's spelling: name or title in any case, a version without the v of a git
+/// tag ("vLLM@v0.28.0" is "vllm@0.28.0"). What is not known stays as it is.
+std::string engine_spelling(std::string_view text);
 
 /// --engine NAME[@VERSION|@DATE] and every engine's own flags.
 struct EngineOptions {

@@ -26,7 +26,8 @@ struct PlanOptions {
 };
 
 inline constexpr const char* fixable[] = {"--kv-cache-dtype", "--tp",      "--pp", "--cp", "--dp",
-                                          "--dp-attention",   "--pp-split"};
+                                          "--dp-attention",   "--pp-split",
+                                          "--decode-context-parallel-size"};
 
 /// on.formats and blocks: what Candidate's `format` and `block` count; block 0: the engine's own.
 struct Search {
@@ -45,6 +46,15 @@ Search search_for(const PlanOptions& options, std::vector<Note>& notes);
 /// All that the engine evaluates, ranked; the rest with the engine's reason.
 SearchResult run_search(const Search& search);
 
+/// A candidate that does not fit, and the least more memory a GPU with which it would.
+struct Miss {
+    Candidate candidate{};
+    Bytes lacking{};
+};
+
+/// When nothing fits: what lacks least, the first on a tie; nullopt when something fits or no memory would help.
+std::optional<Miss> nearest_miss(const Search& search, const SearchResult& found);
+
 Setting setting_of(const Search& search, const Candidate& candidate);
 Deployment deployment_of(const Search& search, const Candidate& candidate);
 
@@ -56,6 +66,8 @@ u64 holders_of(const Candidate& candidate);
 std::string split_words(const Search& search, const Candidate& candidate);
 /// What was dropped: "6 x not enough memory for the load beside the weights" and so on, each reason once.
 std::vector<std::string> reasons_of(const SearchResult& found);
+/// "the nearest is TP 4 fp8: 1.5 GiB (1,610,612,736 B) more a GPU for the engine would do"; empty without one.
+std::string miss_words(const Search& search, const std::optional<Miss>& miss);
 std::string plan_screen(const Search& search, const SearchResult& found, u32 top, const Session& session);
 std::string plan_json(const Search& search, const SearchResult& found, const std::vector<Note>& notes);
 

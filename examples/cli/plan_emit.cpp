@@ -107,6 +107,9 @@ void emit_line(const Search& search, const SearchResult& found, const PlanOption
         for (const std::string& reason : reasons_of(found)) {
             session.remark("no line: " + reason);
         }
+        if (const std::string miss = miss_words(search, nearest_miss(search, found)); !miss.empty()) {
+            session.remark(miss);
+        }
     }
     for (const Note& note : notes) {
         if (note.origin == Origin::assumed) {

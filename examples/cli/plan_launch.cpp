@@ -110,7 +110,8 @@ void say_llama(Launch& launch, const Deployment& on, const Setting& setting) {
 }  // namespace
 
 std::string engine_of_program(const std::string& name) {
-    return name == "llama-server" ? "llamacpp" : name;
+    const std::string engine = engine_spelling(name);
+    return engine == "llama-server" ? "llamacpp" : engine;
 }
 
 std::string_view block_flag(std::string_view engine) {

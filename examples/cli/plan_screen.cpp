@@ -77,13 +77,26 @@ std::string table_of(const Search& search, const SearchResult& found, u32 top) {
     return table.text();
 }
 
-void write_ranked(report::Json& json, const Search& search, const Ranked& each) {
-    const Candidate& candidate = each.candidate;
+void write_candidate(report::Json& json, const Search& search, const Candidate& candidate) {
     const StoredModel& stored = search.on.formats[candidate.format];
-    json.object({}, report::Layout::flat);
     write_split(json, candidate.sharding, candidate.dp, candidate.attention_dp);
     json.field("kv_cache_dtype", stored.model.dtype).field("kv_cache_dtype_asked", stored.dtype);
     json.field("block_size", search.blocks[candidate.block]);
+}
+
+void write_miss(report::Json& json, const Search& search, const std::optional<Miss>& miss) {
+    if (!miss) {
+        json.null("nearest");
+        return;
+    }
+    json.object("nearest", report::Layout::flat);
+    write_candidate(json, search, miss->candidate);
+    json.field("lacking_bytes_per_gpu", miss->lacking).end();
+}
+
+void write_ranked(report::Json& json, const Search& search, const Ranked& each) {
+    json.object({}, report::Layout::flat);
+    write_candidate(json, search, each.candidate);
     json.field("sequences", each.outcome.sequences).field("context", each.outcome.context);
     json.field("kv_read_bytes_per_token", each.outcome.read_per_token).end();
 }
@@ -112,12 +125,22 @@ std::vector<std::string> reasons_of(const SearchResult& found) {
     return reasons;
 }
 
+std::string miss_words(const Search& search, const std::optional<Miss>& miss) {
+    if (!miss) {
+        return {};
+    }
+    return fmt::format("the nearest is {}: {} more a GPU for the engine would do",
+                       split_words(search, miss->candidate), report::amount_and_exact(miss->lacking));
+}
+
 std::string plan_screen(const Search& search, const SearchResult& found, u32 top, const Session& session) {
     std::string out =
         heading(search.on.formats[0].model,
                 fmt::format("{} x {}", search.space.devices, search.on.memory.described), session);
     out += paragraph("rules: " + search.rules) + '\n';
-    out += found.ranked.empty() ? "nothing fits\n" : table_of(search, found, top);
+    const std::string miss = miss_words(search, nearest_miss(search, found));
+    out += !found.ranked.empty() ? table_of(search, found, top)
+                                 : paragraph("nothing fits" + (miss.empty() ? "" : "; " + miss)) + '\n';
     out += fmt::format("{} of {} candidates fit; dropped:\n", found.ranked.size(),
                        found.ranked.size() + found.dropped.size());
     for (const std::string& reason : reasons_of(found)) {
@@ -142,6 +165,7 @@ std::string plan_json(const Search& search, const SearchResult& found, const std
         write_ranked(json, search, each);
     }
     json.end();
+    write_miss(json, search, nearest_miss(search, found));
     report::write_notes(json, notes);
     return json.end().text();
 }

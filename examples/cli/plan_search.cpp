@@ -7,21 +7,13 @@ namespace kvcap::cli {
 
 namespace {
 
-/// vLLM's own conditions: data-parallel attention is for models with experts (else it is plain DP), and
-/// context ranks share the tensor ranks that would hold copies of KV heads.
+/// vLLM's own condition: data-parallel attention is for models with experts (else it is plain DP).
 Error refused_by_vllm(const Search& search, const Candidate& candidate) {
     if (search.on.face->name != "vllm") {
         return {};
     }
     if (candidate.attention_dp && search.weighed && !search.routed) {
         return {.code = Errc::refused_combination};
-    }
-    for (const LayerForm& form : search.on.formats[candidate.format].model.spec.forms) {
-        const bool heads = form.kind == Kind::attention && !form.streams.empty();
-        const u64 copies = heads ? candidate.sharding.tp / larger(form.streams[0].heads, 1) : off_scale;
-        if (candidate.sharding.cp > 1 && copies < candidate.sharding.cp) {
-            return {.code = Errc::not_divisible, .got = candidate.sharding.tp, .want = candidate.sharding.cp};
-        }
     }
     return {};
 }
@@ -69,12 +61,18 @@ Result<u64> read_per_token(const Search& search, const Candidate& candidate) {
     return most;
 }
 
-Result<Outcome> outcome_of(const Search& search, const Candidate& candidate) {
+/// With `extra` more memory a GPU for the engine.
+Result<Outcome> outcome_of(const Search& search, const Candidate& candidate, Bytes extra = {}) {
     if (const Error why = refused(search, candidate); why.code != Errc::ok) {
         return why;
     }
+    const Result<u64> read = read_per_token(search, candidate);
+    if (!read) {
+        return read.error();
+    }
     const Deployment on = deployment_of(search, candidate);
-    const Setting setting = setting_of(search, candidate);
+    Setting setting = setting_of(search, candidate);
+    setting.extra_memory = extra;
     const EngineAnswer answer = on.ask(setting, on.known_non_kv(setting));
     if (!answer.runs()) {
         return answer.error.code == Errc::ok ? Error{.code = Errc::refused_combination} : answer.error;
@@ -82,10 +80,6 @@ Result<Outcome> outcome_of(const Search& search, const Candidate& candidate) {
     Outcome outcome = most_of(on, setting, answer.plan, holders_of(candidate));
     if (outcome.sequences < setting.sequences) {
         return Error{.code = Errc::does_not_fit, .got = answer.verdict.usable, .want = answer.verdict.needed};
-    }
-    const Result<u64> read = read_per_token(search, candidate);
-    if (!read) {
-        return read.error();
     }
     outcome.read_per_token = *read;
     return outcome;
@@ -117,6 +111,23 @@ Deployment deployment_of(const Search& search, const Candidate& candidate) {
 
 u64 holders_of(const Candidate& candidate) {
     return u64{candidate.dp} * (candidate.attention_dp ? candidate.sharding.tp : 1);
+}
+
+std::optional<Miss> nearest_miss(const Search& search, const SearchResult& found) {
+    constexpr u64 most = u64{1} << 46;
+    std::optional<Miss> nearest;
+    if (!found.ranked.empty()) {
+        return nearest;
+    }
+    for (const Dropped& each : found.dropped) {
+        const auto serves = [&](u64 extra) { return bool{outcome_of(search, each.candidate, {extra})}; };
+        const u64 nearer = nearest ? nearest->lacking.value - 1 : most;  // what the best so far does not undercut
+        if (nearer == 0 || !serves(nearer)) {
+            continue;
+        }
+        nearest = Miss{each.candidate, {largest(nearer, [&](u64 extra) { return !serves(extra); }) + 1}};
+    }
+    return nearest;
 }
 
 SearchResult run_search(const Search& search) {

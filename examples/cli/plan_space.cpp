@@ -53,6 +53,7 @@ std::vector<StoredModel> formats_to_try(const PlanOptions& options, std::string_
 void limit_space(Search& search) {
     const std::string_view engine = search.on.face->name;
     search.space.cp_inside_tp = engine == "vllm";
+    search.on.cp_among_tp = search.space.cp_inside_tp;
     search.space.attention_dp = engine != "llamacpp";
     search.space.most_cp = engine == "vllm" || engine == "exact" ? search.space.most_cp : 1;
     search.space.remainder = engine == "vllm" ? Remainder::middle : search.space.remainder;
@@ -112,10 +113,15 @@ void fix_space(Search& search, const PlanOptions& options) {
     const ShardingOptions& said = options.on.sharding;
     const Setting& asked = search.asked;
     const auto fixed = [&](const char* flag, u32 value) { return options.fixes(flag) ? value : 0; };
+    const char* among = "--decode-context-parallel-size";
+    if (options.fixes(among) && !search.space.cp_inside_tp) {
+        stop(Exit::usage, fmt::format("{}: context ranks among the tensor ranks are vLLM's; {} has none", among,
+                                      search.on.face->title));
+    }
     const bool by_dp = asked.attention_dp && options.fixes("--dp") && search.on.dp == 1;
     search.space.only_tp = by_dp ? asked.sharding.tp : fixed("--tp", said.tp);
     search.space.only_pp = fixed("--pp", said.pp);
-    search.space.only_cp = fixed("--cp", said.cp);
+    search.space.only_cp = options.fixes(among) ? said.cp : fixed("--cp", said.cp);
     search.space.only_dp = by_dp ? 1 : fixed("--dp", said.dp);
     search.space.only_attention_dp = asked.attention_dp;
     if (options.fixes("--pp-split")) {

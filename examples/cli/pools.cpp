@@ -124,6 +124,7 @@ void run(PoolsOptions options, Session& session) {
     }
     Deployment on = options.on.deployment(notes);
     const Setting asked = options.on.setting(on);
+    note_idle(on, options.on.memory.gpus, notes);
     if (!on.memory.non_kv_known && !on.memory.by_budget) {
         notes.push_back({Origin::assumed, "--non-kv-bytes",
                          "0: nothing but weights and cache; give it for real numbers"});

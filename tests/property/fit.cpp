@@ -58,7 +58,9 @@ TEST_CASE("fit: the answer fits, the next larger one does not", "[engine][vllm]"
         if (verdict(asks)) {
             continue;
         }
-        for (const Change& change : smallest_changes(asks, {.gpus = 64, .kv_formats = 2}, verdict)) {
+        const ChangeLimits limits{
+            .gpus = 64, .kv_formats = 2, .most_cp = asks.sharding.tp, .cp_among_tp = true};
+        for (const Change& change : smallest_changes(asks, limits, verdict)) {
             ++asked;
             CAPTURE(static_cast<int>(change.kind));
             CHECK(verdict(change.setting));
@@ -69,6 +71,7 @@ TEST_CASE("fit: the answer fits, the next larger one does not", "[engine][vllm]"
                 case ChangeKind::more_memory: smaller_step.extra_memory.value -= 1; break;
                 case ChangeKind::more_tp: smaller_step.sharding.tp /= 2; break;
                 case ChangeKind::more_pp: smaller_step.sharding.pp /= 2; break;
+                case ChangeKind::more_cp: smaller_step.sharding.cp /= 2; break;
                 case ChangeKind::smaller_format: --smaller_step.kv_format; break;
                 case ChangeKind::attention_dp: smaller_step.attention_dp = false; break;
                 case ChangeKind::knob: break;

@@ -113,6 +113,7 @@ Setting step_back(const Change& change) {
         case ChangeKind::more_memory: less.extra_memory.value -= 1; break;
         case ChangeKind::more_tp: less.sharding.tp /= 2; break;
         case ChangeKind::more_pp: less.sharding.pp /= 2; break;
+        case ChangeKind::more_cp: less.sharding.cp /= 2; break;
         case ChangeKind::smaller_format: --less.kv_format; break;
         case ChangeKind::attention_dp: less.attention_dp = false; break;
         case ChangeKind::knob:

@@ -134,6 +134,7 @@ inline void add_extent(Lowering& in, JsonValue block, JsonValue root) {
         given = given.given() ? given : root[key];
     }
     in.model.max_context = given.is_whole() ? given.whole() : 0;
+    in.model.state_dtype_hint = in["mamba_ssm_dtype"].text();
     const auto whole = [&](Keys keys, u64 otherwise) {
         for (const JsonKey& key : keys) {
             if (block[key].is_whole()) {

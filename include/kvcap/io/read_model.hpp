@@ -45,6 +45,7 @@ struct ReadModel {
     u64 max_context = 0;       ///< tokens; 0 when the file does not say
     u64 encoder_tokens = 0;    ///< most encoder tokens of a cross-attention model; 0 when unknown
     std::string kv_dtype_hint; ///< quantization_config.kv_cache_scheme and the like; a hint, never an order
+    std::string state_dtype_hint; ///< mamba_ssm_dtype beside the decoder's keys; empty when absent
     std::string model_dtype;   ///< torch_dtype / dtype; empty when absent
     std::string draft_key;     ///< the key that says how many draft layers there are; empty without any
     u64 query_heads = 0;       ///< as the file's top-level key says (ModelSpec has the divisor over layers); 0: none

@@ -21,7 +21,9 @@ struct Setting {
     friend constexpr bool operator==(const Setting&, const Setting&) = default;
 };
 
-enum class ChangeKind : u8 { shorter, fewer, smaller_format, attention_dp, more_tp, more_pp, more_memory, knob };
+enum class ChangeKind : u8 {
+    shorter, fewer, smaller_format, attention_dp, more_tp, more_pp, more_cp, more_memory, knob
+};
 
 struct Change {
     ChangeKind kind = ChangeKind::shorter;
@@ -31,16 +33,24 @@ struct Change {
 
 inline constexpr u32 most_knobs = 16;
 
-/// Bounds of the search. gpus: the most that TP x PP may use; refused splits are skipped by evaluation. knobs: how many
-/// values each of the engine's knobs has, from the mildest.
+/// Bounds of the search. gpus: the most that TP x PP may use, x CP where context ranks are ranks of their own;
+/// refused splits are skipped by evaluation. most_cp: 1 where there are no context ranks. knobs: how many values each
+/// of the engine's knobs has, from the mildest.
 struct ChangeLimits {
     u32 gpus = 8;
     u32 kv_formats = 1;
     Bytes most_memory{u64{1} << 50};
     Inplace<u32, most_knobs> knobs{};
+    u32 most_cp = 1;
+    bool cp_among_tp = false;
+
+    constexpr bool room_for(const Sharding& split) const noexcept {
+        const u64 own = cp_among_tp ? 1 : split.cp;
+        return saturating_product(u64{split.tp} * split.pp, own) <= gpus;
+    }
 };
 
-using Changes = Inplace<Change, 7 + most_knobs>;
+using Changes = Inplace<Change, 8 + most_knobs>;
 
 namespace changes {
 
@@ -96,17 +106,24 @@ constexpr Changes smallest_changes(const Setting& asked, const ChangeLimits& lim
     }
     const auto more_tp = [&](Setting& s) noexcept {
         s.sharding.tp *= 2;
-        return u64{s.sharding.tp} * s.sharding.pp <= limits.gpus;
+        return limits.room_for(s.sharding);
     };
     if (changes::first_that_fits(asked, more_tp, fits, found)) {
         keep(ChangeKind::more_tp, found);
     }
     const auto more_pp = [&](Setting& s) noexcept {
         s.sharding.pp *= 2;
-        return u64{s.sharding.tp} * s.sharding.pp <= limits.gpus;
+        return limits.room_for(s.sharding);
     };
     if (changes::first_that_fits(asked, more_pp, fits, found)) {
         keep(ChangeKind::more_pp, found);
+    }
+    const auto more_cp = [&](Setting& s) noexcept {
+        s.sharding.cp *= 2;
+        return s.sharding.cp <= limits.most_cp && limits.room_for(s.sharding);
+    };
+    if (changes::first_that_fits(asked, more_cp, fits, found)) {
+        keep(ChangeKind::more_cp, found);
     }
     if (fits(memory(limits.most_memory.value))) {
         const u64 lacking =

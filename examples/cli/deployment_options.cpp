@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// From flags to a deployment: the model as its engine stores it, the memory, the split and the load.
+#include "context_ranks.hpp"
+#include "deployment.hpp"
+
+#include <kvcap/io/spec_line.hpp>
+
+namespace kvcap::cli {
+
+namespace {
+
+/// The model with its recurrent states as the engine stores them, whatever the model's dtype; convolutions as the
+/// model has them.
+Model load_for(const EngineFace& face, const ModelOptions& options, std::vector<Note>& notes) {
+    Model model = load(options);
+    if (face.state_format == nullptr || options.model == "-") {
+        return model;
+    }
+    const ElementFormat format = face.state_format(model.read);
+    ModelOptions stored = options;
+    std::string plain;
+    for (const LayerForm& form : model.read.spec.forms) {
+        for (const Stream& stream : form.streams) {
+            const bool differs = stream.role == Role::state && !(stream.format == format);
+            plain = differs ? spec::text_of(stream.format) : plain;
+            stored.conv_dtype = stream.role == Role::conv ? spec::text_of(stream.format) : stored.conv_dtype;
+        }
+    }
+    if (plain.empty()) {
+        return model;
+    }
+    stored.state_dtype = spec::text_of(format);
+    const std::vector<Note> own = std::move(model.notes);
+    model = load(stored);
+    model.notes = own;
+    notes.push_back({Origin::assumed, "states",
+                     fmt::format("{}, as {} stores them without a mamba_ssm_dtype in the config; the model says {}",
+                                 stored.state_dtype, face.title, plain)});
+    return model;
+}
+
+}  // namespace
+
+void DeploymentOptions::add_to(CLI::App& verb) {
+    model.add_to(verb);
+    lengths.add_to(verb);
+    verb.add_option("--lengths", distribution, "Mixed lengths: 8k:70,32k:30 or p50=2k,p90=8k,p100=32k")
+        ->group("Lengths")->check(filled());
+    verb.add_option("--engine-max-len", max_model_len,
+                    "Longest request the engine is started for, when not --tokens")
+        ->group("Lengths")->check(filled());
+    sharding.add_to(verb);
+    model.add_formats_to(verb);
+    engine.add_to(verb);
+    memory.add_to(verb);
+}
+
+Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
+    Deployment on{};
+    on.face = &engine.face();
+    on.version = engine.version();
+    on.flags = engine.flags();
+    refuse_formats(*on.face, model);
+    const Model asked = load_for(*on.face, model, notes);
+    notes.insert(notes.end(), asked.notes.begin(), asked.notes.end());
+    on.formats.push_back({model.kv_cache_dtype, asked});
+    for (const std::string_view smaller : on.face->formats) {
+        const bool plain = model.kv_cache_dtype == "auto" || model.kv_cache_dtype == "bf16" ||
+                           model.kv_cache_dtype == "bfloat16" || model.kv_cache_dtype == "float16";
+        ModelOptions other = model;
+        other.kv_cache_dtype = smaller;
+        if (plain && model.model != "-") {
+            std::vector<Note> again;
+            on.formats.push_back({other.kv_cache_dtype, load_for(*on.face, other, again)});
+        }
+    }
+    on.memory = memory_of(memory, on.face->name, notes);
+    if (!on.memory.by_budget && !on.memory.weights_given && model.model != "-") {
+        on.weights_known = find_weights(model.model, notes);
+    }
+    on.dp = whole_replicas();
+    const std::vector<u64> points = lengths.points(asked.read);
+    if (points.size() != 1) {
+        stop(Exit::usage, "--tokens: one length is wanted here; several lengths are --lengths 8k:70,32k:30");
+    }
+    on.mix = mix_of(distribution, points[0], lengths, asked.read);
+    on.max_len = max_model_len.empty() ? 0 : count_of(max_model_len, "--engine-max-len");
+    const u64 ranks = dp_names_attention() ? sharding.dp : u64{sharding.tp} * sharding.dp;
+    on.cp_among_tp = among_tensor_ranks(sharding, on.face->name);
+    on.gpus = ranks * sharding.pp * own_context_ranks(sharding, on.face->name);
+    const std::string refusal =
+        on.cp_among_tp && on.face->name == "exact" ? context_refusal(asked.spec, sharding.sharding()) : "";
+    if (!refusal.empty()) {
+        stop(Exit::usage, refusal);
+    }
+    const u64 allowed = asked.read.max_context;
+    for (const Lengths& each : on.mix.each) {
+        if (allowed != 0 && (each.prompt + each.decoded).value > allowed) {
+            notes.push_back(
+                {Origin::assumed, "--tokens",
+                 fmt::format(
+                     "{} are more than the {} tokens of context that the model states; engines refuse it",
+                     report::grouped((each.prompt + each.decoded).value), report::grouped(allowed))});
+            break;
+        }
+    }
+    if (memory.gpus != 0 && on.gpus > memory.gpus) {
+        stop(Exit::usage, fmt::format("the split needs {} GPUs and --gpus says {}", on.gpus, memory.gpus));
+    }
+    return on;
+}
+
+void note_idle(const Deployment& on, u32 gpus, std::vector<Note>& notes) {
+    if (gpus <= on.gpus) {
+        return;
+    }
+    const u64 idle = gpus - on.gpus;
+    notes.push_back({Origin::assumed, "--gpus",
+                     fmt::format("the split takes {} of {}, and {} {} idle: --tp, --pp or --dp uses more (kvcap plan "
+                                 "ranks every split)",
+                                 report::grouped(on.gpus), report::grouped(gpus), report::grouped(idle),
+                                 idle == 1 ? "is" : "are")});
+}
+
+bool DeploymentOptions::dp_names_attention() const {
+    return sharding.dp_attention && sharding.dp > 1 && (sharding.tp == 1 || sharding.tp == sharding.dp);
+}
+
+u32 DeploymentOptions::whole_replicas() const {
+    return dp_names_attention() ? 1 : sharding.dp;
+}
+
+Setting DeploymentOptions::setting(const Deployment& on) const {
+    if (lengths.sequences() == 0) {
+        stop(Exit::usage, "--batch: 0 requests fit anywhere; at least 1 is wanted");
+    }
+    if ((on.mix.each[0].prompt + on.mix.each[0].decoded).value == 0) {
+        stop(Exit::usage, "--tokens: a request of 0 tokens fits anywhere; at least 1 is wanted");
+    }
+    Setting setting{.tokens = on.mix.each[0].prompt + on.mix.each[0].decoded,
+                    .sequences = lengths.sequences()};
+    setting.sharding = sharding.sharding();
+    setting.sharding.tp = dp_names_attention() ? sharding.dp : sharding.tp;
+    setting.attention_dp = sharding.dp_attention;
+    return setting;
+}
+
+}  // namespace kvcap::cli

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// The answer of `fit` as a screen, and as JSON (kvcap.fit/1).
+#include "fit.hpp"
+#include "screen.hpp"
+
+#include <kvcap/io/spec_line.hpp>
+#include <kvcap/report.hpp>
+
+namespace kvcap::cli {
+
+namespace {
+
+std::string weights_words(const Finding& found) {
+    if (found.on.memory.by_budget) {
+        return "";
+    }
+    if (found.weights.how.empty()) {
+        return "weights unknown: they count as non-KV memory";
+    }
+    return fmt::format("weights {} a rank: {}", report::amount(found.weights.bytes), found.weights.how);
+}
+
+/// The memory that every rank lacks, weights and all; empty when no amount helps.
+std::string lacking_words(const Finding& found) {
+    for (const Change& change : found.changes) {
+        if (change.kind == ChangeKind::more_memory) {
+            return report::amount(change.setting.extra_memory);
+        }
+    }
+    return {};
+}
+
+/// The verdict's sentence.
+std::string verdict_words(const Finding& found) {
+    const bool budget = found.on.memory.by_budget;
+    if (!found.room) {
+        const std::string with = budget ? "" : fmt::format("   [{}]", weights_words(found));
+        const std::string lacking = lacking_words(found);
+        const std::string& unfit = found.answer.unfit;
+        const std::string why = !found.answer.runs() ? "DOES NOT START: " + found.answer.refusal
+                                : unfit.empty()      ? "DOES NOT FIT"
+                                                     : "DOES NOT FIT as asked: " + unfit;
+        return why + (lacking.empty() ? "" : "; " + lacking + " more a GPU would do") + with;
+    }
+    if (budget) {
+        return fmt::format("FITS with {} to spare on each rank", report::amount_and_exact(*found.room));
+    }
+    if (!found.on.memory.non_kv_known) {
+        return fmt::format("FITS if non-KV memory is at most {} a GPU   [{}]", report::amount(*found.room),
+                           weights_words(found));
+    }
+    const std::string known =
+        fmt::format("non-KV memory {}{}", report::amount(found.non_kv),
+                    found.on.memory.assumption.empty() ? "" : " assumed: " + found.on.memory.assumption);
+    if (!found.fits) {
+        return fmt::format("DOES NOT FIT: {} too little on a rank   [{}; {}]",
+                           report::amount_and_exact(minus(found.non_kv, *found.room).value_or({})),
+                           weights_words(found), known);
+    }
+    return fmt::format("FITS with {} to spare on each rank   [{}; {}]",
+                       report::amount_and_exact(minus(*found.room, found.non_kv).value_or({})),
+                       weights_words(found), known);
+}
+
+std::string capacity_words(const Finding& found) {
+    std::string out;
+    const bool bound = !found.on.memory.non_kv_known && !found.on.memory.by_budget;
+    const char* upto = bound ? "at most (if nothing else took memory) " : "";
+    const std::string of =
+        found.on.mix.each.size() > 1
+            ? fmt::format("of this mix ({:.0f} tokens on average)", found.on.mix.average_tokens())
+            : fmt::format("of {} tokens", report::grouped(found.asked.tokens.value));
+    out += paragraph(fmt::format("  {}{} {} at once", upto,
+                                 report::counted(found.most_sequences, "request", "requests"), of)) + '\n';
+    if (found.longest != 0) {
+        out += paragraph(fmt::format("  {}{} tokens{} for {}", upto, report::grouped(found.longest),
+                                     found.longest == context_limit(found.on.formats[0].model) &&
+                                             found.on.formats[0].model.read.max_context != 0
+                                         ? " (as long as the model allows)"
+                                         : "",
+                                     report::counted(found.asked.sequences, "request", "requests"))) + '\n';
+    }
+    return out;
+}
+
+std::string held_table(const Finding& found, report::Unit unit) {
+    const Model& model = found.on.formats[0].model;
+    Sharding split = found.asked.sharding;
+    split.tp = found.asked.attention_dp ? 1 : split.tp;
+    Lengths lengths = found.on.mix.each[0];
+    Bytes held{};
+    Bytes rate{};
+    for (u32 stage = 0; stage < split.pp; ++stage) {
+        held = std::max(held, value_of(fold(model.spec, lengths, split, {.stage = stage})).per_sequence());
+        rate = std::max(rate, value_of(bytes_per_token(model.spec, split, stage)));
+    }
+    using A = report::Align;
+    report::Table table{{A::left, A::right, A::right}};
+    const bool runs = found.answer.runs();
+    table.row({split.pp > 1 ? "the fullest rank" : "each rank", "held", "reserved"});
+    table.row({"one more token", report::exact(rate), "-"});
+    table.row(
+        {fmt::format("one request, {} tokens", report::grouped((lengths.prompt + lengths.decoded).value)),
+         report::amount(held, unit), runs ? report::amount(found.answer.reserved_request, unit) : "-"});
+    std::string out = table.text();
+    if (runs && found.answer.unit != "bytes") {
+        out += fmt::format("  reserved: {} {}\n", report::grouped(found.answer.request_units),
+                           found.answer.unit);
+    }
+    return out;
+}
+
+std::string textbook_words(const Finding& found, const Session& session) {
+    const Model& model = found.on.formats[0].model;
+    report::SizeQuestion asked{.sharding = found.asked.sharding, .tp = found.asked.sharding.tp, .points = {}};
+    asked.points.push_back({found.asked.tokens.value, 1, found.on.mix.each[0]});
+    const Result<report::SizeAnswer> size = report::answer(model.spec, asked);
+    if (!size) {
+        return {};
+    }
+    const auto verdict = report::textbook_verdict(model.read, model.spec, *size);
+    return verdict ? session.warning(paragraph(report::text_of(*verdict, found.asked.tokens.value))) + '\n'
+                   : "";
+}
+
+void write_setting(report::Json& json, const Setting& setting, const Deployment& on) {
+    json.field("tokens", setting.tokens).field("sequences", setting.sequences);
+    json.field("kv_cache_dtype", on.formats[setting.kv_format].model.dtype);
+    json.object("sharding", report::Layout::flat)
+        .field("tp", setting.sharding.tp)
+        .field("pp", setting.sharding.pp);
+    json.field("cp", setting.sharding.cp)
+        .field("dp", on.dp)
+        .field("dp_attention", setting.attention_dp)
+        .end();
+    json.field("extra_memory_bytes", setting.extra_memory).object("flags", report::Layout::flat);
+    for (const auto& [name, value] : on.turned(setting)) {
+        json.field(name, value);
+    }
+    json.end();
+}
+
+}  // namespace
+
+void print_fit(const Finding& found, report::Unit unit, Session& session) {
+    const Model& model = found.on.formats[0].model;
+    std::string out = heading(model, "rules: " + found.answer.rules, session);
+    out += held_table(found, unit);
+    out += '\n' + session.bold(paragraph(verdict_words(found))) + '\n';
+    if (found.room) {
+        out += capacity_words(found);
+    }
+    const bool known = found.on.memory.non_kv_known || found.on.memory.by_budget;
+    out += log_text(found.answer.log, known ? "  the engine will log: " : "  the engine would then log: ");
+    for (const Change& change : found.changes) {
+        out += fmt::format("{}{}\n", &change == found.changes.data() ? "It fits with one of:\n  " : "  ",
+                           words(change, found.on));
+    }
+    std::vector<Note> notes = found.notes;
+    notes.insert(notes.end(), found.answer.notes.begin(), found.answer.notes.end());
+    out += textbook_words(found, session);
+    session.print(out + notes_text(notes, false, session));
+}
+
+std::string fit_json(const Finding& found) {
+    const Model& model = found.on.formats[0].model;
+    report::Json json;
+    json.object().field("schema", "kvcap.fit/1").field("model", full_name(model));
+    json.field("spec", spec_line(model.spec, model.read.shared)).field("engine", found.on.face->name);
+    json.field("rules", found.answer.rules).field("backend", found.answer.backend);
+    json.field("kv_cache_dtype_asked", found.on.formats[0].dtype);
+    write_setting(json, found.asked, found.on);
+    json.field("fits", found.fits);
+    if (found.room) {
+        json.field("fits_if_non_kv_at_most_bytes", *found.room);
+    } else {
+        json.null("fits_if_non_kv_at_most_bytes");
+    }
+    found.on.memory.non_kv_known ? json.field("non_kv_bytes", found.non_kv) : json.null("non_kv_bytes");
+    found.weights.how.empty() ? json.null("weights_bytes_per_rank")
+                              : json.field("weights_bytes_per_rank", found.weights.bytes);
+    json.field("weights_source", found.weights.how);
+    json.field("refusal", found.answer.refusal);
+    json.field("reserved_bytes_per_request", found.answer.reserved_request);
+    json.field("units_per_request", found.answer.request_units).field("unit", found.answer.unit);
+    json.field("lacking_bytes", found.answer.verdict.lacking_bytes);
+    json.field("most_sequences", found.most_sequences).field("longest_tokens", found.longest);
+    json.array("engine_log");
+    for (const std::string& line : found.answer.log) {
+        json.item(line);
+    }
+    json.end().array("changes");
+    for (const Change& change : found.changes) {
+        json.object().field("kind", name_of(change.kind)).field("words", words(change, found.on));
+        write_setting(json, change.setting, found.on);
+        json.end();
+    }
+    json.end();
+    std::vector<Note> notes = found.notes;
+    notes.insert(notes.end(), found.answer.notes.begin(), found.answer.notes.end());
+    report::write_notes(json, notes);
+    return json.end().text();
+}
+
+}  // namespace kvcap::cli

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+// fit, plan and what stands behind them as a script sees it: idle GPUs, the nearest miss, engines as people spell them,
+// remedies between the halves and over context ranks, states of SGLang, slots of llama-server.
+#include "json_schema.hpp"
+#include "program.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace {
+
+using nlohmann::json;
+using program::Ran;
+
+json checked(const std::string& verb, const std::string& arguments, int code = 0) {
+    const Ran ran = program::run(verb + ' ' + arguments + " --json");
+    CAPTURE(verb, arguments, ran.err, ran.out);
+    REQUIRE(ran.code == code);
+    const json read = json::parse(ran.out);
+    CHECK(schemas::violation_of(read, verb) == "");
+    return read;
+}
+
+void refused(const std::string& arguments, int code, const std::string& words) {
+    const Ran ran = program::run(arguments);
+    CAPTURE(arguments, ran.err, ran.out);
+    CHECK(ran.code == code);
+    CHECK((ran.err + ran.out).find(words) != std::string::npos);
+}
+
+/// The note about that place; empty when there is none.
+std::string note(const json& read, const std::string& where) {
+    for (const json& each : read["notes"]) {
+        if (each["where"] == where) {
+            return each["text"];
+        }
+    }
+    return {};
+}
+
+json change(const json& found, const std::string& kind, const std::string& begin = {}) {
+    for (const json& each : found["changes"]) {
+        if (each["kind"] == kind && each["words"].get<std::string>().rfind(begin, 0) == 0) {
+            return each;
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("fit and pools say which GPUs the split leaves idle", "[cli][fit]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string fit = "llama-3.1-8b --gpu h100 --tokens 8k --gpus ";
+    CHECK(note(checked("fit", fit + "8"), "--gpus").rfind("the split takes 1 of 8, and 7 are idle", 0) == 0);
+    CHECK(note(checked("fit", fit + "8 --tp 4"), "--gpus").rfind("the split takes 4 of 8, and 4 are idle", 0) == 0);
+    CHECK(note(checked("fit", fit + "3 --pp 2"), "--gpus").find("1 is idle") != std::string::npos);
+    CHECK(note(checked("fit", fit + "8 --tp 4 --dp 2"), "--gpus").empty());
+    CHECK(note(checked("fit", fit + "8 --dp 8 --dp-attention"), "--gpus").empty());
+    CHECK(note(checked("fit", fit + "8 --tp 2 --cp 4"), "--gpus").empty());
+    CHECK(note(checked("fit", "llama-3.1-8b --gpu h100 --tokens 8k"), "--gpus").empty());
+    CHECK(note(checked("pools", fit + "2"), "--gpus").find("1 is idle") != std::string::npos);
+    CHECK(note(checked("plan", fit + "2"), "--gpus").empty());
+    const Ran shown = program::run("fit " + fit + "8");
+    CHECK(shown.out.find("assumed --gpus: the split takes 1 of 8") != std::string::npos);
+    CHECK(program::widest(shown.out) <= 80);
+}
+
+TEST_CASE("plan: when nothing fits, the nearest candidate and what it lacks, to the byte", "[cli][plan]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string load = "deepseek-v3 --gpus 4 --tokens 8k --engine ";
+    for (const std::string engine : {"vllm", "sglang", "exact"}) {
+        const json found = checked("plan", load + engine + " --gpu-mem 80GiB", 1);
+        CAPTURE(engine);
+        REQUIRE(found["nearest"].is_object());
+        const json& near = found["nearest"];
+        const long long lacking = near["lacking_bytes_per_gpu"];
+        CHECK(lacking > 0);
+        // With --util 1 the engine has what the GPU has: a byte less than what lacks does not do.
+        const std::string whole = load + engine + " --util 1 --gpu-mem ";
+        const json at = checked("plan", whole + "80GiB", 1)["nearest"];
+        const long long more = (80LL << 30) + at["lacking_bytes_per_gpu"].get<long long>();
+        CHECK(checked("plan", whole + std::to_string(more) + "B")["nearest"].is_null());
+        CHECK(checked("plan", whole + std::to_string(more - 1) + "B", 1)["nearest"]["lacking_bytes_per_gpu"] == 1);
+    }
+    const Ran shown = program::run("plan " + load + "vllm --gpu h100");
+    CHECK(shown.code == 1);
+    CHECK(shown.out.find("nothing fits; the nearest is ") != std::string::npos);
+    CHECK(shown.out.find("for the engine would do") != std::string::npos);
+    CHECK(program::widest(shown.out) <= 80);
+    CHECK(program::run("plan " + load + "vllm --gpu h100 --emit vllm").err.find("the nearest is ") !=
+          std::string::npos);
+    CHECK(checked("plan", "llama-3.1-8b --gpu h100 --gpus 2 --tokens 8k")["nearest"].is_null());
+    // A split that `exact` cannot deal is dropped like any other.
+    CHECK(checked("plan", "llama-3.1-8b --gpu h100 --gpus 3 --engine exact --tokens 8k")["ranked"].size() > 0);
+}
+
+TEST_CASE("engines as people spell them", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string pools = "llama-3.1-8b --kv-budget 8GiB --tokens 4k --engine ";
+    const json plain = checked("pools", pools + "vllm@0.28.0");
+    for (const char* spelled : {"vLLM@0.28.0", "vllm@v0.28.0", "VLLM@V0.28.0"}) {
+        CHECK(checked("pools", pools + spelled) == plain);
+    }
+    CHECK(checked("pools", pools + "SGLang") == checked("pools", pools + "sglang"));
+    CHECK(checked("pools", pools + "TensorRT-LLM") == checked("pools", pools + "trtllm"));
+    CHECK(checked("pools", pools + "llama.cpp@v0.5.0") == checked("pools", pools + "llamacpp@0.5.0"));
+    CHECK(checked("pools", pools + "ALL")["engines"].size() == 4);
+    CHECK(checked("size", "llama-3.1-8b --tokens 4k --engine Exact")["engine"] == "exact");
+    CHECK(program::run("plan llama-3.1-8b --gpu h100 --gpus 1 --engine vLLM --emit vLLM").code == 0);
+    CHECK(program::run("reuse llama-3.1-8b --engine vLLM@v0.28.0 --explain").code == 0);
+    refused("pools " + pools + "vLM", 4, "vLM is no engine known here");
+    refused("pools " + pools + "vllmm", 4, "did you mean vllm?");
+    refused("pools " + pools + "vllm@v0.99.0", 4, "nearest: vllm@0.28");
+    refused("pools " + pools + "vllm@vnext", 4, "vnext");
+    refused("pools " + pools + "vllm@", 2, "names no version");
+}
+
+TEST_CASE("fit tries values between the halves, and each is the largest that fits", "[cli][fit]") {
+    if (!program::known()) {
+        return;
+    }
+    const struct {
+        const char* load;
+        const char* flag;
+        int step;
+    } rows[] = {{"gemma-3-27b --kv-budget 4GiB --tokens 16k --engine vllm", "max-num-batched-tokens", 16},
+                {"gemma-3-27b --kv-budget 1000MiB --tokens 4k --engine llamacpp --ubatch-size 2048", "ubatch-size", 64},
+                {"nemotron-3-nano-30b-a3b --kv-budget 2GiB --tokens 32k --batch 4 --engine trtllm", "max-batch-size",
+                 1}};
+    bool between = false;
+    for (const auto& [load, flag, step] : rows) {
+        const std::string asked = load;
+        const json found = change(checked("fit", asked, 1), "flag", std::string{"--"} + flag);
+        CAPTURE(load, found.dump(1));
+        REQUIRE(found.is_object());
+        const int value = std::stoi(found["flags"][flag].get<std::string>());
+        CHECK(value % step == 0);
+        const std::string without = asked.substr(0, asked.find(std::string{" --"} + flag));
+        const auto code = [&](int to) {
+            return program::run("fit " + without + " --" + flag + ' ' + std::to_string(to)).code;
+        };
+        CHECK(code(value) == 0);
+        CHECK(code(value + step) == 1);
+        between = between || (value & (value - 1)) != 0;
+    }
+    CHECK(between);
+}
+
+TEST_CASE("fit tries context ranks where the engine has them", "[cli][fit]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string v3 = "deepseek-v3 --kv-budget 3GiB --tp 8 --gpus 8 --tokens 128k --engine ";
+    const json vllm = change(checked("fit", v3 + "vllm", 1), "cp");
+    REQUIRE(vllm.is_object());
+    CHECK(vllm["words"] == "--decode-context-parallel-size 4");
+    CHECK(vllm["sharding"]["cp"] == 4);
+    CHECK(checked("fit", v3 + "vllm --decode-context-parallel-size 4")["fits"] == true);
+    CHECK(checked("fit", v3 + "vllm --decode-context-parallel-size 2", 1)["fits"] == false);
+    // Ranks of their own take GPUs: none is left of 8, and 4 of 32 are.
+    CHECK(change(checked("fit", v3 + "exact", 1), "cp").is_null());
+    const std::string more = "deepseek-v3 --kv-budget 3GiB --tp 8 --gpus 32 --tokens 128k --engine ";
+    CHECK(change(checked("fit", more + "exact", 1), "cp")["words"] == "--cp 4");
+    CHECK(checked("fit", more + "exact --cp 4")["fits"] == true);
+    CHECK(change(checked("fit", v3 + "sglang", 1), "cp").is_null());
+    // Heads that are not copied leave nothing to share.
+    const json dense = checked("fit", "llama-3.1-8b --kv-budget 512MiB --tp 8 --gpus 8 --tokens 64k --engine vllm", 1);
+    CHECK(change(dense, "cp").is_null());
+    const std::string few = "fit llama-3.1-8b --kv-budget 8GiB --tokens 8k --tp 8 --decode-context-parallel-size 2";
+    refused(few + " --engine vllm", 1, "DOES NOT START: 2 context ranks");
+    refused(few, 2, "1 copy of each head");
+}
+
+TEST_CASE("roofline's context ranks are size's", "[cli][roofline]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string v3 = "deepseek-v3 --gpu h200 --tp 8 --tokens 32k --batch 16 ";
+    const json plain = checked("roofline", v3);
+    const json among = checked("roofline", v3 + "--decode-context-parallel-size 8");
+    const json own = checked("roofline", v3 + "--cp 8");
+    CHECK(plain["cp_among_tp"] == false);
+    CHECK(among["cp_among_tp"] == true);
+    CHECK(own["cp_among_tp"] == false);
+    // A rank reads an eighth of the latents either way; among the tensor ranks it answers all 128 query heads.
+    const auto latents = [](const json& sheet, const char* what) {
+        for (const json& part : sheet["parts"]) {
+            if (part["kind"] == "mla") {
+                return part[what].get<long long>();
+            }
+        }
+        return -1LL;
+    };
+    CHECK(latents(plain, "bytes") == 8 * latents(among, "bytes"));
+    CHECK(latents(own, "bytes") == latents(among, "bytes"));
+    CHECK(latents(among, "flops") == latents(plain, "flops"));
+    CHECK(latents(plain, "flops") == 8 * latents(own, "flops"));
+    CHECK(among["attention"][0]["intensity"].get<double>() ==
+          Approx(8 * plain["attention"][0]["intensity"].get<double>()).margin(0.01));
+    CHECK(own["attention"][0]["intensity"] == plain["attention"][0]["intensity"]);
+    // Ranks of their own compute their tokens of the prompt; those among the tensor ranks are no more ranks.
+    CHECK(among["prompt"]["at_least_seconds"] == plain["prompt"]["at_least_seconds"]);
+    CHECK(own["prompt"]["at_least_seconds"].get<double>() ==
+          Approx(plain["prompt"]["at_least_seconds"].get<double>() / 8));
+    const Ran shown = program::run("roofline " + v3 + "--decode-context-parallel-size 8");
+    CHECK(shown.out.find("CP among TP 8") != std::string::npos);
+    refused("roofline llama-3.1-8b --gpu h100 --tp 8 --decode-context-parallel-size 2", 2, "1 copy of each head");
+    refused("advise llama-3.1-8b --gpu h100 --tp 8 --decode-context-parallel-size 2", 2, "1 copy of each head");
+}
+
+TEST_CASE("SGLang stores states as mamba_ssm_dtype says, else in fp32", "[cli][sglang]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string file =
+        (std::filesystem::temp_directory_path() / ("kvcap-states-" + std::to_string(::getpid()) + ".json")).string();
+    const auto pool = [&](const std::string& key) {
+        std::ofstream{file} << R"({"model_type": "qwen3_next", "architectures": ["Qwen3NextForCausalLM"],
+            "num_hidden_layers": 4, "hidden_size": 2048, "num_attention_heads": 16, "num_key_value_heads": 2,
+            "head_dim": 256, "full_attention_interval": 4, "linear_conv_kernel_dim": 4, "linear_key_head_dim": 128,
+            "linear_num_key_heads": 16, "linear_num_value_heads": 32, "linear_value_head_dim": 128,
+            "max_position_embeddings": 262144)" << key << "}";
+        return checked("pools", file + " --kv-budget 8GiB --tokens 8k --engine sglang");
+    };
+    const auto slot = [](const json& read) -> long long {
+        for (const json& each : read["engines"][0]["groups"]) {
+            if (each["holds"] == "state slots") {
+                return each["page_bytes"];
+            }
+        }
+        return -1;
+    };
+    const long long conv = 3LL * 3 * 8192 * 2;
+    const long long elements = 3LL * 32 * 128 * 128;
+    CHECK(slot(pool("")) == conv + 4 * elements);
+    CHECK(slot(pool(R"(, "mamba_ssm_dtype": "float32")")) == conv + 4 * elements);
+    CHECK(slot(pool(R"(, "mamba_ssm_dtype": "bfloat16")")) == conv + 2 * elements);
+    CHECK(slot(pool(R"(, "mamba_ssm_dtype": "float16")")) == conv + 2 * elements);
+    CHECK(slot(pool(R"(, "mamba_ssm_cache_dtype": "bfloat16")")) == conv + 4 * elements);
+    // What is assumed is said where the model says something else, and held bytes follow.
+    CHECK(note(pool(""), "states").find("f32, as SGLang stores them") == 0);
+    CHECK(note(pool(R"(, "mamba_ssm_dtype": "bfloat16")"), "states").empty());
+    std::filesystem::remove(file);
+}
+
+TEST_CASE("llama-server runs --parallel sequences, and queues the rest", "[cli][llamacpp]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string load = "llama-3.1-8b --kv-budget 60GiB --tokens 4k --batch 8 --engine llamacpp ";
+    CHECK(checked("fit", load)["fits"] == true);
+    CHECK(checked("fit", load + "--parallel 8")["fits"] == true);
+    const json two = checked("fit", load + "--parallel 2", 1);
+    CHECK(two["fits"] == false);
+    CHECK(two["most_sequences"] == 2);
+    CHECK(note(two, "--parallel") == "2 sequences run at once (--parallel), and of 8 requests llama-server queues 6");
+    CHECK(change(two, "fewer")["sequences"] == 2);
+    CHECK(change(two, "flag", "--parallel")["words"] == "--parallel 8");
+    const Ran one = program::run("fit " + load + "--parallel 1");
+    CHECK(one.code == 1);
+    CHECK(one.out.find("DOES NOT FIT as asked: 1 sequence runs at once (--parallel)") != std::string::npos);
+    // Cells enough for all do not make up for it.
+    CHECK(checked("fit", load + "--parallel 2 --kv-unified --ctx-size 64k", 1)["fits"] == false);
+}
