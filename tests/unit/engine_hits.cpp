@@ -249,6 +249,23 @@ TEST_CASE("the paged engine holds at least what is held, whatever positions stay
           Error{.code = Errc::capacity, .got = 9, .want = 8});
 }
 
+TEST_CASE("concurrency is what the scarcest pool holds") {
+    const Lengths lengths{.prompt = {5'000}};
+    const Ratio exact = concurrency(ExactEngine{}.pools(two_groups, {}, one).value(), lengths);
+    CHECK(exact.over / exact.under == most_sequences(two_groups, memory[0], lengths).value());
+    // Pools of their own: each divided by its own need, the least counts.
+    const PoolPlan plan = PagedEngine{.rules = {.pool_per_class = true}}.pools(two_groups, {}, one).value();
+    const Demand need = demand(plan, lengths);
+    const Ratio paged = concurrency(plan, lengths);
+    double least = 1e300;
+    for (u32 i = 0; i < plan.pools.size(); ++i) {
+        const double units = static_cast<double>(plan.pools[i].units);
+        least = std::min(least, units / static_cast<double>(need.units[i]));
+    }
+    CHECK(static_cast<double>(paged.over) / static_cast<double>(paged.under) == Approx(least));
+    CHECK(concurrency(ExactEngine{}.pools(two_groups, {}, one).value(), {}) == Ratio{.over = 0, .under = 0});
+}
+
 TEST_CASE("the exact engine charges what the fold holds, and refuses what no staircase says") {
     const ModelSpec strided =
         compose(repeat(2, CompressedLatent{.latent = 512, .window = 128, .ratio = 128})).value();
