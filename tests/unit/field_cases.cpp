@@ -74,6 +74,11 @@ TEST_CASE("field: the textbook formula where it is right, and what was taken for
         CHECK(held(llama3_8b, 33'080) == 4'335'861'760);
         CHECK(two_decimals(static_cast<double>(held(made_of(repeat(28, Gqa{8, 128})), 32'000)) / gib) == "3.42");
     }
+    SECTION("LMCache#3110: 31 tokens of 36 layers print as 0.0043, the page says 0.0040") {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.4f", static_cast<double>(held(made_of(repeat(36, Gqa{8, 128})), 31)) / gib);
+        CHECK(text == std::string{"0.0043"});
+    }
     SECTION("ollama#6160, textgen#6903: quantised caches with their scales") {
         const ModelSpec q8 = made_of(repeat(56, Quantized{Gqa{8, 128}, Stored{ggml::q8_0}}));
         CHECK(held(q8, 49'152) == 5712ull << 20);
@@ -97,7 +102,7 @@ TEST_CASE("field: the textbook formula where it is right, and what was taken for
 TEST_CASE("field: latents are one vector, on every rank", "[field]") {
     SECTION("LMCache#694, LMCache#2132") {
         CHECK(growth(deepseek_v3) == 70'272);
-        CHECK(2ull * 61 * 512 * 2 == 124'928);  // what was shipped: 1.78 times as much
+        CHECK(growth(made_of(repeat(61, Gqa{1, 512}))) == 124'928);  // what was shipped, as keys and values: 1.78 times
     }
     SECTION("llm-d-benchmark#359: four heads on eight ranks, latents on all") {
         const ModelSpec qwen3_235b = made_of(repeat(94, Gqa{4, 128}));
@@ -235,7 +240,6 @@ TEST_CASE("field: how far a prompt can be skipped", "[field]") {
             for (const u64 prompt : {unit - 1, 2 * unit, 2 * unit + 1, 5 * unit + 7}) {
                 const u64 whole = (prompt - 1) / unit;
                 const u64 want = whole == 0 ? 0 : (whole - 1) * unit;
-                CHECK(want == (prompt - 1 > unit ? (prompt - 1 - unit) / unit * unit : 0));
                 const Pages all(whole + 1, {});
                 const vllm::LookupGroup groups[]{
                     {.kind = vllm::SpecKind::full, .drafts = true, .block = unit, .held = all.bits()}};
