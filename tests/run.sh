@@ -28,7 +28,7 @@ for part in $parts; do
         dialects) packages="$packages clang-14 libc++-14-dev libc++abi-14-dev g++-multilib" ;;
         bench-build) packages="$packages libbenchmark-dev" ;;
         tidy) packages="$packages clang-14 clang-tidy-14" ;;
-        coverage) packages="$packages clang-14 llvm-14" ;;
+        coverage) packages="$packages clang-14 libclang-rt-14-dev llvm-14" ;;
         web) packages="$packages emscripten chromium nodejs npm" ;;
     esac
 done

@@ -4,7 +4,7 @@
 # include/ with the headers below 90 %. A line counts when any instance of it ran in any of the programs. What the build
 # evaluates (static facts) leaves no trace; templates that nothing makes are no lines; fuzz corpora do not count. BUILD
 # (build/coverage) is kept, so that a second run builds little; BUILD/never-run.txt lists the lines. Needs: clang-14
-# llvm-14 and what the tests need.
+# libclang-rt-14-dev llvm-14 and what the tests need.
 set -eu
 cd "$(dirname "$0")/../.."
 build=${1:-build/coverage}
