@@ -106,7 +106,9 @@ inline void groups(Diagnosis& on) {
         return;
     }
     std::vector<Reading> all;
-    for (double block = known(given) ? given : 256; block <= (known(given) ? given : 8192); block += 16) {
+    const u32 candidates = known(given) ? 1 : (8192 - 256) / 16 + 1;
+    for (u32 i = 0; i < candidates; ++i) {
+        const double block = (known(given) ? given : 256) + 16 * i;
         if (block > 0 && std::fmod(tokens, block) == 0) {
             const auto some = group_readings(tokens, length, on.low("concurrency"), on.high("concurrency"), block);
             all.insert(all.end(), some.begin(), some.end());
@@ -144,7 +146,7 @@ inline void page_of_groups(Diagnosis& on) {
     const double length = on["max_model_len"], block = on["block_size"];
     const double places = std::round(pad / waste) + pad;
     if (!known(places, tokens, length, block, on["available_kv_gib"]) || places > 4096 ||
-        !(block > 0 && length > 0)) {
+        !(pad >= 0 && block > 0 && length > 0)) {
         return;
     }
     Round best;
