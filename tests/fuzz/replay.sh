@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# replay.sh [SECONDS]: builds the libFuzzer programs (clang 14, ASan and UBSan) and runs each for SECONDS (10) from its kept
-# inputs; stops at the first finding.
+# replay.sh [SECONDS]: builds the libFuzzer programs (clang 14, ASan and UBSan) and runs the kept inputs of each; with
+# SECONDS it goes on from them for so long. Stops at the first finding.
 set -eu
 cd "$(dirname "$0")/../.."
-seconds=${1:-10}
+seconds=${1:-0}
 cmake --preset fuzz > /dev/null
 cmake --build --preset fuzz -j "$(nproc)"
 # The sanitizer's own store of freed memory counts towards the limit: keep it small.
@@ -15,8 +15,10 @@ for program in build/fuzz/bin/fuzz-*; do
     kept=$PWD/tests/fuzz/corpus/$name
     [ "$name" = config ] && kept="$kept $PWD/configs/models"
     echo "--- $name, $seconds s"
+    more="-max_total_time=$seconds"
+    [ "$seconds" = 0 ] && more=-runs=0
     # shellcheck disable=SC2086
-    "$program" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=256 -verbosity=0 -print_final_stats=1 \
+    "$program" $more -timeout=10 -rss_limit_mb=256 -verbosity=0 -print_final_stats=1 \
         -artifact_prefix="$work/" "$work" $kept
     rm -rf "$work"
 done
