@@ -272,7 +272,7 @@ void add_advise(CLI::App& app, Session& session) {
     options->device.add_to(*verb);
     verb->add_option("--gpus", options->gpus, "How many there are: replicas and more TP")
         ->group("Device")
-        ->check(CLI::Range(1u, 0xffff'ffffu));
+        ->check(CLI::Range(1u, 65536u));
     verb->add_option("--util", options->util, "Share of memory that may be used")
         ->group("Device")
         ->capture_default_str();

@@ -89,7 +89,7 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     on.cp_among_tp = among_tensor_ranks(sharding, on.face->name);
     on.gpus = ranks * sharding.pp * own_context_ranks(sharding, on.face->name);
     const std::string refusal =
-        on.cp_among_tp && on.face->name == "exact" ? context_refusal(asked.spec, sharding.sharding()) : "";
+        on.cp_among_tp && on.face->name != "vllm" ? context_refusal(asked.spec, sharding.sharding()) : "";
     if (!refusal.empty()) {
         stop(Exit::usage, refusal);
     }

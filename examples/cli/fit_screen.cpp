@@ -40,7 +40,7 @@ std::string verdict_words(const Finding& found) {
         const std::string why = !found.answer.runs() ? "DOES NOT START: " + found.answer.refusal
                                 : unfit.empty()      ? "DOES NOT FIT"
                                                      : "DOES NOT FIT as asked: " + unfit;
-        return why + (lacking.empty() ? "" : "; " + lacking + " more a GPU would do") + with;
+        return why + (lacking.empty() ? "" : "; " + lacking + " more a GPU for the engine would do") + with;
     }
     if (budget) {
         return fmt::format("FITS with {} to spare on each rank", report::amount_and_exact(*found.room));

@@ -120,7 +120,7 @@ void MemoryOptions::add_to(CLI::App& verb) {
     };
     option("--gpu", gpu, "GPU by name (h100, h200, a100-80gb ...)");
     verb.add_option("--gpus", gpus, "How many there are; the split must not need more")
-        ->group("Memory")->check(CLI::Range(1u, 0xffff'ffffu));
+        ->group("Memory")->check(CLI::Range(1u, 65536u));
     option("--gpu-mem", gpu_mem, "Memory of one GPU, instead of a name: 80GiB");
     option("--util,--gpu-memory-utilization,--mem-fraction-static,--free-gpu-memory-fraction", util,
            "Share of the memory that the engine may use")

@@ -51,8 +51,9 @@ Answered::Answered(const ReuseScenario& asked)
 namespace {
 
 /// A name as far as a table has room for it.
-std::string short_name(const std::string& name) {
+std::string short_name(const std::string& given) {
     constexpr std::size_t most = 24;
+    const std::string name = printable(given);
     return report::width_of(name) <= most ? name : name.substr(0, most - 3) + "...";
 }
 
@@ -140,12 +141,13 @@ std::string verdict(const Answered& answered) {
     const Ask& ask = answered.scenario.ask;
     std::string out = fmt::format("{} of {} prompt tokens can be skipped. ", report::grouped(known.tokens),
                                   report::grouped(ask.prompt));
-    out += report::reason_sentence(known.reason, named_rule(answered), named_group(answered));
+    out += report::reason_sentence(known.reason, named_rule(answered), printable(named_group(answered)));
     if (known.limiting.size() == 1) {
         out += fmt::format(" Without this group it would be {}.", report::grouped(known.reason.refused));
     } else if (known.limiting.size() == 2) {
         out += fmt::format(" {} and {} limit together: without both it would be {}.",
-                           answered.group(known.limiting[0]).name, answered.group(known.limiting[1]).name,
+                           printable(answered.group(known.limiting[0]).name),
+                           printable(answered.group(known.limiting[1]).name),
                            report::grouped(known.reason.refused));
     }
     return out;

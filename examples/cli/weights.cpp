@@ -99,6 +99,11 @@ Weights find_weights(const std::string& argument, std::vector<Note>& notes) {
         found = requantised(weights_of(card->text), std::string{card->text});
     }
     if (!found) {
+        // A damaged file is a mistake; a config from which none can be counted leaves them unknown.
+        const Diagnosed<Weights> files = read_safetensors(file.parent_path());
+        if (files.error) {
+            stop(Exit::bad_input, files.error->text());
+        }
         return {};
     }
     notes.insert(notes.end(), found.notes.begin(), found.notes.end());

@@ -5,6 +5,9 @@
 #include "program.hpp"
 
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
 
 namespace {
 
@@ -267,4 +270,25 @@ TEST_CASE("llama-server runs --parallel sequences, and queues the rest", "[cli][
     CHECK(one.out.find("DOES NOT FIT as asked: 1 sequence runs at once (--parallel)") != std::string::npos);
     // Cells enough for all do not make up for it.
     CHECK(checked("fit", load + "--parallel 2 --kv-unified --ctx-size 64k", 1)["fits"] == false);
+}
+
+TEST_CASE("fit: counts of GPUs beyond any cluster, and context ranks that no copies allow, are usage errors", "[cli]") {
+    refused("fit llama-3.1-70b --gpu h100 --gpus 2147483648 --tokens 8k", 2, "65536");
+    refused("advise llama-3.1-70b --gpu h100 --gpus 2147483648 --tokens 8k", 2, "65536");
+    for (const std::string engine : {"exact", "sglang"}) {
+        refused("fit llama-3.1-70b --tokens 8k --kv-budget 100GiB --tp 4 --decode-context-parallel-size 2 --engine " +
+                    engine,
+                2, "is no multiple of 2");
+    }
+}
+
+TEST_CASE("fit: a damaged safetensors file is named, not taken for unknown weights", "[cli]") {
+    namespace fs = std::filesystem;
+    const fs::path folder = fs::temp_directory_path() / ("kvcap-fit-" + std::to_string(::getpid()));
+    fs::create_directories(folder);
+    std::ofstream{folder / "config.json"} << R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 100})";
+    std::ofstream{folder / "model.safetensors", std::ios::binary} << std::string(8, '\xff');
+    refused("fit " + folder.string() + " --gpu h100 --tokens 4k --non-kv-bytes 1GiB", 3, "model.safetensors");
+    fs::remove_all(folder);
 }

@@ -50,6 +50,19 @@ TEST_CASE("reuse: a scenario on the screen", "[cli]") {
     REQUIRE(ran.out.find("cheapest") != std::string::npos);
 }
 
+TEST_CASE("reuse: names of a scenario are spelled out on the screen and kept in JSON", "[cli]") {
+    const std::string scenario = R"({"prompt_tokens": 64, "groups": [{"name": "\u001b[31m\n", "needs": "everything",
+                                     "page_tokens": 16, "held": [0]}]})";
+    for (const std::string flags : {"", " --explain", " --engine vllm"}) {
+        CAPTURE(flags);
+        const Ran ran = reuse("SCENARIO" + flags, scenario);
+        CHECK(ran.code == 0);
+        CHECK(ran.out.find('\x1b') == std::string::npos);
+        CHECK(ran.out.find("x1b[31m") != std::string::npos);
+    }
+    CHECK(json::parse(reuse("SCENARIO --json", scenario).out)["groups"][0]["name"] == "\x1b[31m\n");
+}
+
 TEST_CASE("reuse: a scenario as JSON", "[cli]") {
     if (!program::known()) {
         return;

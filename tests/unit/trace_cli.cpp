@@ -256,6 +256,10 @@ TEST_CASE("identity: what is not stated is never exchangeable, and what contradi
     const json told = json::parse(folder.kvcap("identity diff " + part + ' ' + part + " --json").out);
     const json schema = schemas::of("identity");
     CHECK(schemas::violation(told, schema["$defs"]["diff"], schema) == "");
+    const json answer = json::parse(folder.kvcap("identity deepseek-v3 --tp 8 --json").out);
+    CHECK(schemas::violation(answer, schema["$defs"]["answer"], schema) == "");
+    const json missing = json::parse(folder.kvcap("identity --missing mooncake --json").out);
+    CHECK(schemas::violation(missing, schema["$defs"]["missing"], schema) == "");
     CHECK(told["exchangeable"] == false);
     CHECK(told["complete"] == false);
     CHECK(told["missing"].dump().find("weights_revision") != std::string::npos);
