@@ -144,10 +144,9 @@ TEST_CASE("fit tries values between the halves, and each is the largest that fit
         REQUIRE(found.is_object());
         const int value = std::stoi(found["flags"][flag].get<std::string>());
         CHECK(value % step == 0);
-        const std::string without = asked.substr(0, asked.find(std::string{" --"} + flag));
-        const auto code = [&](int to) {
-            return program::run("fit " + without + " --" + flag + ' ' + std::to_string(to)).code;
-        };
+        const std::string word = std::string{" --"} + flag;
+        const std::string without = asked.substr(0, asked.find(word));
+        const auto code = [&](int to) { return program::run("fit " + without + word + ' ' + std::to_string(to)).code; };
         CHECK(code(value) == 0);
         CHECK(code(value + step) == 1);
         between = between || (value & (value - 1)) != 0;
