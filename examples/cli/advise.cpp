@@ -72,7 +72,7 @@ LayerList reusing_of(const AdviseOptions& options, const Work& work) {
     const std::string text = value_of(read_text_file(options.similarity));
     Diagnosed<ReadSimilarity> table = read_similarity(text, *form);
     if (!table) {
-        table.error->where = options.similarity + ": " + table.error->where;
+        table.error = io::in_file(options.similarity, *std::move(table.error));
     }
     const ReadSimilarity read = value_of(std::move(table));
     const u16 threshold = static_cast<u16>(share_of(options.threshold, "--threshold"));

@@ -10,7 +10,7 @@ namespace kvcap::cli {
 namespace {
 
 char folded(char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '_' ? '-' : c;
+    return c == '_' ? '-' : io::lower(c);
 }
 
 bool same(std::string_view a, std::string_view b) {

@@ -77,7 +77,7 @@ EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
         }
     }
     asked.flags = &changed;
-    const bool own_rule = face->name != "exact";  // an engine says itself which context ranks it refuses
+    const bool own_rule = face->name == "vllm";  // it says itself which context ranks it refuses
     const std::string refusal = cp_among_tp && !own_rule ? context_refusal(asked.model->spec, asked.sharding) : "";
     if (!refusal.empty()) {
         return {.rules = std::string{face->title}, .refusal = refusal};

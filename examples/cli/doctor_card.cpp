@@ -12,9 +12,8 @@ namespace {
 using report::gib;
 
 /// Words that name how weights are stored, not which model it is.
-bool weight_word(std::string word) {
-    std::transform(word.begin(), word.end(), word.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+bool weight_word(std::string_view text) {
+    const std::string word = io::lower_case(text);
     constexpr std::string_view known[] = {
         "fp8",   "awq",  "gptq",  "int4", "int8", "4bit", "8bit", "autoround", "bf16", "fp16",    "nvfp4",
         "mxfp4", "w8a8", "w4a16", "gguf", "ud",   "k",    "xl",   "m",         "s",    "dynamic", "quantized"};
@@ -31,12 +30,6 @@ std::string bare(std::string name) {
     return name;
 }
 
-bool same_word(std::string_view a, std::string_view b) {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-    return a.size() == b.size() &&
-           std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
-}
-
 /// The card of that name; else one that differs in how its weights are stored alone, which no cache depends on.
 std::string lookup(std::string name) {
     const std::string plain = bare(name);
@@ -49,7 +42,7 @@ std::string lookup(std::string name) {
         }
     }
     for (const Card& card : cards()) {
-        if (!plain.empty() && same_word(bare(std::string{card.name}), plain)) {
+        if (!plain.empty() && io::same_letters(bare(std::string{card.name}), plain)) {
             return std::string{card.name};
         }
     }

@@ -26,6 +26,29 @@ std::string kv_dtype(const LogStart& start) {
                                                      : name;
 }
 
+/// A fact of the log that is an option's value.
+struct StatedFlag {
+    std::string_view engine;
+    std::string_view fact;
+    std::string_view flag;
+};
+
+constexpr StatedFlag stated_flags[] = {
+    {"vllm", "block_size_given", "block-size"},
+    {"vllm", "max_num_batched_tokens", "max-num-batched-tokens"},
+    {"vllm", "state_mode", "mamba-cache-mode"},
+    {"vllm", "spec_tokens", "num-speculative-tokens"},
+    {"vllm", "prefix_match_unit", "prefix-match-unit"},
+    {"sglang", "page_size", "page-size"},
+    {"sglang", "capacity_tokens", "max-total-tokens"},
+    {"tensorrt-llm", "tokens_per_block", "tokens-per-block"},
+    {"llama.cpp", "n_ctx", "ctx-size"},
+    {"llama.cpp", "n_seq_max", "parallel"},
+    {"llama.cpp", "n_ubatch", "ubatch-size"},
+    {"llama.cpp", "kv_type_k", "cache-type-k"},
+    {"llama.cpp", "kv_type_v", "cache-type-v"},
+};
+
 void give(EngineFlags& flags, const LogStart& start, std::string_view fact, std::string_view flag) {
     if (const logs::Datum* datum = start.facts.find(fact)) {
         flags[std::string{flag}] =
@@ -82,33 +105,19 @@ std::vector<OpenReading> with_drafts(const LogStart& start, const Model& model, 
 
 EngineFlags flags_of(const LogStart& start) {
     EngineFlags flags;
-    if (start.engine == "vllm") {
-        give(flags, start, "block_size_given", "block-size");
-        give(flags, start, "max_num_batched_tokens", "max-num-batched-tokens");
-        give(flags, start, "state_mode", "mamba-cache-mode");
-        give(flags, start, "spec_tokens", "num-speculative-tokens");
-        give(flags, start, "prefix_match_unit", "prefix-match-unit");
-        if (start.facts.is("prefix_caching", false)) {
-            flags["no-enable-prefix-caching"] = "";
-        }
-        if (start.facts.has("hybrid_manager")) {
-            flags["disable-hybrid-kv-cache-manager"] = "";
-        }
-    } else if (start.engine == "sglang") {
-        give(flags, start, "page_size", "page-size");
-        give(flags, start, "capacity_tokens", "max-total-tokens");
-    } else if (start.engine == "tensorrt-llm") {
-        give(flags, start, "tokens_per_block", "tokens-per-block");
-    } else {
-        give(flags, start, "n_ctx", "ctx-size");
-        give(flags, start, "n_seq_max", "parallel");
-        give(flags, start, "n_ubatch", "ubatch-size");
-        give(flags, start, "kv_type_k", "cache-type-k");
-        give(flags, start, "kv_type_v", "cache-type-v");
-        if (start.facts.is("kv_unified", true)) {
-            flags["kv-unified"] = "";
+    for (const StatedFlag& each : stated_flags) {
+        if (each.engine == start.engine) {
+            give(flags, start, each.fact, each.flag);
         }
     }
+    const auto set = [&](std::string_view engine, bool given, const char* flag) {
+        if (given && start.engine == engine) {
+            flags[flag] = "";
+        }
+    };
+    set("vllm", start.facts.is("prefix_caching", false), "no-enable-prefix-caching");
+    set("vllm", start.facts.has("hybrid_manager"), "disable-hybrid-kv-cache-manager");
+    set("llama.cpp", start.facts.is("kv_unified", true), "kv-unified");
     return flags;
 }
 

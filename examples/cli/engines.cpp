@@ -111,18 +111,11 @@ std::vector<std::string> halves(u64 now, u64 least) {
 }
 
 std::string engine_spelling(std::string_view text) {
-    const auto lower = [](std::string_view word) {
-        std::string out{word};
-        for (char& c : out) {
-            c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-        }
-        return out;
-    };
     const std::size_t at = text.find('@');
-    std::string name = lower(text.substr(0, at));
+    std::string name = io::lower_case(text.substr(0, at));
     bool known = name == "all";
     for (const EngineFace* face : engine_faces()) {
-        const bool same = name == face->name || name == lower(face->title);
+        const bool same = name == face->name || io::same_letters(name, face->title);
         name = same ? std::string{face->name} : name;
         known = known || same;
     }

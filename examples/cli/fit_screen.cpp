@@ -140,6 +140,12 @@ void write_setting(report::Json& json, const Setting& setting, const Deployment&
     json.end();
 }
 
+std::vector<Note> all_notes(const Finding& found) {
+    std::vector<Note> notes = found.notes;
+    notes.insert(notes.end(), found.answer.notes.begin(), found.answer.notes.end());
+    return notes;
+}
+
 }  // namespace
 
 void print_fit(const Finding& found, report::Unit unit, Session& session) {
@@ -156,10 +162,8 @@ void print_fit(const Finding& found, report::Unit unit, Session& session) {
         out += fmt::format("{}{}\n", &change == found.changes.data() ? "It fits with one of:\n  " : "  ",
                            words(change, found.on));
     }
-    std::vector<Note> notes = found.notes;
-    notes.insert(notes.end(), found.answer.notes.begin(), found.answer.notes.end());
     out += textbook_words(found, session);
-    session.print(out + notes_text(notes, false, session));
+    session.print(out + notes_text(all_notes(found), false, session));
 }
 
 std::string fit_json(const Finding& found) {
@@ -196,9 +200,7 @@ std::string fit_json(const Finding& found) {
         json.end();
     }
     json.end();
-    std::vector<Note> notes = found.notes;
-    notes.insert(notes.end(), found.answer.notes.begin(), found.answer.notes.end());
-    report::write_notes(json, notes);
+    report::write_notes(json, all_notes(found));
     return json.end().text();
 }
 

@@ -44,7 +44,7 @@ std::string text_of_file(const std::string& path, std::string_view wanted);
 template <class T>
 T value_in(const std::string& path, Diagnosed<T> read) {
     if (!read) {
-        read.error->where = path + (read.error->where.empty() ? "" : ": " + read.error->where);
+        read.error = io::in_file(path, *std::move(read.error));
     }
     return value_of(std::move(read));
 }

@@ -12,13 +12,6 @@ namespace kvcap::cli {
 
 namespace {
 
-std::string lower(std::string text) {
-    for (char& c : text) {
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
-    return text;
-}
-
 Gpu gpu_of(const nlohmann::json& row) {
     Gpu gpu{.name = row.at("name"), .title = row.at("title")};
     gpu.nominal = {row.at("nominal_bytes").get<u64>()};
@@ -101,13 +94,13 @@ Gpu gpu_named(const std::string& name) {
             names.push_back(other);
         }
         for (const std::string& each : names) {
-            if (lower(each) == lower(name)) {
+            if (io::lower_case(each) == io::lower_case(name)) {
                 return gpu_of(row);
             }
         }
         known.push_back(row.at("name"));
     }
-    const std::string near = nearest(lower(name), known);
+    const std::string near = nearest(io::lower_case(name), known);
     stop(Exit::usage,
          fmt::format("--gpu: {} is not in the catalogue{}; known: {}. Its memory can be given: --gpu-mem "
                      "80GiB",

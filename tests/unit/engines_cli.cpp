@@ -1,34 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The verbs that ask engines, as a script sees them: JSON against schemas, 80 columns, refused flags, the attention
 // backend by GPU, and the changes that make a load fit.
-#include "json_schema.hpp"
-#include "program.hpp"
+#include "checked.hpp"
 
 #include <catch2/catch.hpp>
 
 namespace {
 
 using nlohmann::json;
+using program::checked;
 using program::Ran;
+using program::refused;
 
 Ran kvcap(const std::string& arguments) { return program::run(arguments); }
-
-/// The JSON of a run, checked against its verb's schema.
-json checked(const std::string& verb, const std::string& arguments, int code = 0) {
-    const Ran ran = kvcap(verb + ' ' + arguments + " --json");
-    CAPTURE(verb, arguments, ran.err, ran.out);
-    REQUIRE(ran.code == code);
-    const json read = json::parse(ran.out);
-    CHECK(schemas::violation_of(read, verb) == "");
-    return read;
-}
-
-void refused(const std::string& arguments, int code, const std::string& words) {
-    const Ran ran = kvcap(arguments);
-    CAPTURE(arguments, ran.err, ran.out);
-    CHECK(ran.code == code);
-    CHECK((ran.err + ran.out).find(words) != std::string::npos);
-}
 
 }  // namespace
 

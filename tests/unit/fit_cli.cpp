@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // fit, plan and what stands behind them as a script sees it: idle GPUs, the nearest miss, engines as people spell them,
 // remedies between the halves and over context ranks, states of SGLang, slots of llama-server.
-#include "json_schema.hpp"
-#include "program.hpp"
+#include "checked.hpp"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -12,23 +11,9 @@
 namespace {
 
 using nlohmann::json;
+using program::checked;
 using program::Ran;
-
-json checked(const std::string& verb, const std::string& arguments, int code = 0) {
-    const Ran ran = program::run(verb + ' ' + arguments + " --json");
-    CAPTURE(verb, arguments, ran.err, ran.out);
-    REQUIRE(ran.code == code);
-    const json read = json::parse(ran.out);
-    CHECK(schemas::violation_of(read, verb) == "");
-    return read;
-}
-
-void refused(const std::string& arguments, int code, const std::string& words) {
-    const Ran ran = program::run(arguments);
-    CAPTURE(arguments, ran.err, ran.out);
-    CHECK(ran.code == code);
-    CHECK((ran.err + ran.out).find(words) != std::string::npos);
-}
+using program::refused;
 
 /// The note about that place; empty when there is none.
 std::string note(const json& read, const std::string& where) {

@@ -45,6 +45,16 @@ struct Problem {
     friend bool operator==(const Problem&, const Problem&) = default;
 };
 
+namespace io {
+
+/// The problem with its file in front of its place.
+inline Problem in_file(const std::string& path, Problem problem) {
+    problem.where = path + (problem.where.empty() ? "" : ": " + problem.where);
+    return problem;
+}
+
+}  // namespace io
+
 template <class T>
 struct [[nodiscard]] Diagnosed {
     std::optional<T> value;

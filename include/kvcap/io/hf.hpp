@@ -82,10 +82,7 @@ inline std::string_view text_of(JsonValue inner, JsonValue outer, Keys keys) noe
 inline std::string kv_hint(JsonValue quantization) {
     const JsonValue scheme = quantization["kv_cache_scheme"].given() ? quantization["kv_cache_scheme"]
                                                                      : quantization["kv_cache_quant_algo"];
-    std::string hint{scheme.text()};
-    for (char& c : hint) {
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
+    std::string hint = io::lower_case(scheme.text());
     if (scheme.is_object()) {
         const bool real = scheme["type"].text() == "float";
         hint = (real ? "fp" : "int") + std::to_string(scheme["num_bits"].whole());
@@ -234,7 +231,7 @@ inline Diagnosed<ReadModel> read_config_file(const std::filesystem::path& path) 
     }
     Diagnosed<ReadModel> read = read_config(*text);
     if (read.error) {
-        read.error->where = path.string() + (read.error->where.empty() ? "" : ": " + read.error->where);
+        read.error = io::in_file(path.string(), *std::move(read.error));
     }
     return read;
 }

@@ -75,8 +75,7 @@ public:
     /// Items of an array or object.
     u32 size() const noexcept { return is_array() || is_object() ? node().size : 0; }
     std::string_view text() const noexcept {
-        return is_text() ? document_->text(node().word, node().size)
-                         : std::string_view{};
+        return is_text() ? document_->text(node().word, node().size) : std::string_view{};
     }
     /// A non-negative integer (also written as 2.0 or 2e3).
     bool is_whole() const noexcept { return is_number() && node().integer && !node().negative; }

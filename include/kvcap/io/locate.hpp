@@ -30,14 +30,6 @@ struct CardSource {
 
 namespace io {
 
-inline std::string lower_case(std::string_view text) {
-    std::string all{text};
-    for (char& c : all) {
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
-    return all;
-}
-
 inline std::filesystem::path from_environment(const char* name) {
     const char* value = std::getenv(name);
     return value == nullptr ? std::filesystem::path{} : std::filesystem::path{value};

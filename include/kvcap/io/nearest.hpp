@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <kvcap/io/letters.hpp>
 #include <string_view>
 #include <vector>
 
@@ -12,10 +13,7 @@ namespace kvcap::inline v1 {
 
 /// Edits that turn `a` into each beginning of `b`, the empty one first; letters differ regardless of case.
 inline std::vector<std::size_t> edits_to_beginnings(std::string_view a, std::string_view b) {
-    const auto same = [](char x, char y) {
-        const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-        return lower(x) == lower(y);
-    };
+    const auto same = [](char x, char y) { return io::lower(x) == io::lower(y); };
     std::vector<std::size_t> before(b.size() + 1);
     std::vector<std::size_t> last(b.size() + 1);
     std::vector<std::size_t> row(b.size() + 1);

@@ -46,9 +46,7 @@ inline Diagnosed<std::filesystem::path> ollama_blob(const std::string& name) {
     }
     const Diagnosed<JsonDocument> document = load_json(*text);
     if (!document) {
-        Problem problem = *document.error;
-        problem.where = manifest.string() + (problem.where.empty() ? "" : ": " + problem.where);
-        return problem;
+        return io::in_file(manifest.string(), *document.error);
     }
     std::string digest;
     root_of(*document)["layers"].each([&](u32, std::string_view, const JsonValue& layer) {

@@ -157,16 +157,10 @@ inline std::optional<Problem> add_tensors(Weights& weights, const JsonDocument& 
     return problem;
 }
 
-/// Says which file has the problem.
-inline Problem in_file(const std::filesystem::path& path, Problem problem) {
-    problem.where = path.string() + (problem.where.empty() ? "" : ": " + problem.where);
-    return problem;
-}
-
 inline std::optional<Problem> add_safetensors(Weights& weights, const std::filesystem::path& path) {
     const Diagnosed<JsonDocument> header = load_header(path);
     std::optional<Problem> problem = header ? add_tensors(weights, *header) : header.error;
-    return problem ? std::optional{in_file(path, *std::move(problem))} : std::nullopt;
+    return problem ? std::optional{in_file(path.string(), *std::move(problem))} : std::nullopt;
 }
 
 }  // namespace io
@@ -186,7 +180,7 @@ inline Diagnosed<Weights> read_safetensors(const std::filesystem::path& folder) 
         }
         index = load_json(*text, {.values = u32{1} << 20});
         if (!index) {
-            return io::in_file(list, *std::move(index.error));
+            return io::in_file(list.string(), *std::move(index.error));
         }
         root_of(*index)["weight_map"].each([&](u32, std::string_view, JsonValue file) {
             files.push_back(folder / std::filesystem::path{file.text()}.filename());

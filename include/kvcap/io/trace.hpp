@@ -193,7 +193,7 @@ inline Diagnosed<Trace> read_trace_file(const std::string& path, const TraceOpti
     }
     Diagnosed<Trace> read = read_trace(in, options);
     if (!read) {
-        read.error->where = path + (read.error->where.empty() ? "" : ": " + read.error->where);
+        read.error = io::in_file(path, *std::move(read.error));
     }
     return read;
 }

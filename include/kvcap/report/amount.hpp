@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <kvcap/io/grouped.hpp>
+#include <kvcap/io/letters.hpp>
 #include <kvcap/units.hpp>
 #include <string>
 #include <string_view>
@@ -29,13 +30,8 @@ inline constexpr Unit units[] = {{"B", 1},           {"KiB", u64{1} << 10}, {"Mi
 
 /// The unit of that name in any case ("gib" is GiB, "gb" is GB), or null.
 inline const Unit* unit_named(std::string_view name) {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
     for (const Unit& unit : units) {
-        bool same = unit.name.size() == name.size();
-        for (std::size_t i = 0; same && i < name.size(); ++i) {
-            same = lower(unit.name[i]) == lower(name[i]);
-        }
-        if (same) {
+        if (io::same_letters(unit.name, name)) {
             return &unit;
         }
     }

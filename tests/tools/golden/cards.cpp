@@ -91,13 +91,6 @@ void check_facts(const ReadModel& model, Json want, Report& report) {
     report.equal("spec line reads back", true, same_model(got["spec"], model.spec));
 }
 
-std::string lower_case(std::string text) {
-    for (char& c : text) {
-        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-    return text;
-}
-
 bool names_its_source(const Json& card) {
     const Json source = card.value("source", Json::object());
     const bool weights = !card.contains("weights_bytes") || card.contains("weights_source");
@@ -111,8 +104,8 @@ void check_unique(const std::map<std::string, CardFile>& cards, Report& report) 
     std::set<std::string> ids;
     report.begin("cards: names and ids are unique");
     for (const auto& [name, card] : cards) {
-        const std::string id = lower_case(card.content.value("hf_id", ""));
-        if (!names.insert(lower_case(name.substr(name.find('/') + 1))).second ||
+        const std::string id = io::lower_case(card.content.value("hf_id", ""));
+        if (!names.insert(io::lower_case(name.substr(name.find('/') + 1))).second ||
             !ids.insert(id.substr(id.find('/') + 1)).second) {
             report.fail(name, "a name and an id of its own", id);
         }

@@ -19,11 +19,6 @@ inline u64 scalar_at(const Header& header, std::string_view key) {
     return value == nullptr || value->array ? off_scale : value->integer().value_or(off_scale);
 }
 
-inline Problem in_file(const std::string& path, Problem problem) {
-    problem.where = path + ": " + problem.where;
-    return problem;
-}
-
 inline Diagnosed<Shard> shard_of(const Header& header) {
     if (header.find("split.count") == nullptr) {
         return Shard{};
@@ -66,10 +61,10 @@ inline std::optional<Problem> add_shards(const std::string& first, u32 count, Di
         }
         const Diagnosed<Header> header = read_header(file->bytes());
         if (!header) {
-            return in_file(path, *header.error);
+            return io::in_file(path, *header.error);
         }
         if (auto problem = add_weights(read->weights, *header)) {
-            return in_file(path, *std::move(problem));
+            return io::in_file(path, *std::move(problem));
         }
     }
     return std::nullopt;
@@ -92,11 +87,11 @@ inline Diagnosed<GgufModel> read_file(const std::string& path) {
     }
     const Diagnosed<Header> header = read_header(file->bytes());
     if (!header) {
-        return in_file(path, *header.error);
+        return io::in_file(path, *header.error);
     }
     const Diagnosed<Shard> shard = shard_of(*header);
     if (!shard) {
-        return in_file(path, *shard.error);
+        return io::in_file(path, *shard.error);
     }
     if (shard->number != 0) {
         return Problem{
@@ -108,7 +103,7 @@ inline Diagnosed<GgufModel> read_file(const std::string& path) {
     }
     Diagnosed<GgufModel> read = read_model(*header);
     if (!read) {
-        return in_file(path, *read.error);
+        return io::in_file(path, *read.error);
     }
     read->truncated = ends_early(*header, file->bytes().size());
     if (auto problem = add_shards(path, shard->count, read)) {

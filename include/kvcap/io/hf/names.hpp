@@ -23,20 +23,12 @@ inline constexpr std::string_view cache_names[] = {
     "auto", "none", "fp8", "fp8_e4m3", "fp8_e5m2", "nvfp4", "int8", "int4", "bf16", "bfloat16", "fp16", "float16",
 };
 
-inline std::string lower_case(std::string_view text) {
-    std::string out{text};
-    for (char& c : out) {
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
-    return out;
-}
-
 template <std::size_t n>
 std::optional<Problem> unknown_name(JsonValue value, const std::string& where, const std::string_view (&names)[n]) {
     if (!value.given()) {
         return std::nullopt;
     }
-    std::string name = lower_case(value.text());
+    std::string name = io::lower_case(value.text());
     name = name.starts_with("torch.") ? name.substr(6) : name;
     std::string all;
     for (const std::string_view each : names) {

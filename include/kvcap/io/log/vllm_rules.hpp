@@ -2,6 +2,7 @@
 // vLLM's sentences as a table, why a start failed, and what the gathered facts amount to.
 #pragma once
 
+#include <kvcap/io/letters.hpp>
 #include <kvcap/io/log/vllm.hpp>
 
 namespace kvcap::inline v1::logs::vllm {
@@ -227,10 +228,7 @@ inline std::string failure(const Start& start) {
 
 inline bool shortens(std::string_view name, std::string_view model) {
     const std::string_view base = model.substr(model.rfind('/') + 1);
-    const auto low = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-    return name == model ||
-           (name.size() <= base.size() &&
-            std::equal(name.begin(), name.end(), base.begin(), [&](char a, char b) { return low(a) == low(b); }));
+    return name == model || io::same_letters(name, base.substr(0, name.size()));
 }
 
 inline void settle_pool(Start& start) {

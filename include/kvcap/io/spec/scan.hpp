@@ -4,6 +4,7 @@
 #pragma once
 
 #include <kvcap/io/diagnosis.hpp>
+#include <kvcap/io/letters.hpp>
 #include <kvcap/units.hpp>
 #include <optional>
 #include <string>
@@ -50,7 +51,7 @@ public:
             return out;
         }
         for (; at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_])); ++at_) {
-            out += lower(text_[at_]);
+            out += io::lower(text_[at_]);
         }
         return out;
     }
@@ -66,7 +67,7 @@ public:
         for (; at_ < text_.size() && is_digit(text_[at_]); ++at_) {
             value = saturating_sum(saturating_product(value, 10), static_cast<u64>(text_[at_] - '0'));
         }
-        const char suffix = at_ < text_.size() ? lower(text_[at_]) : '\0';
+        const char suffix = at_ < text_.size() ? io::lower(text_[at_]) : '\0';
         const bool alone =
             at_ + 1 >= text_.size() || !(is_letter(text_[at_ + 1]) || is_digit(text_[at_ + 1]));
         if (alone && (suffix == 'k' || suffix == 'm')) {
@@ -98,7 +99,6 @@ private:
     static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
     static bool is_digit(char c) { return c >= '0' && c <= '9'; }
     static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-    static char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
     /// The next word, number or sign, in quotes.
     std::string found_here() {
