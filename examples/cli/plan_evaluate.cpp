@@ -8,11 +8,6 @@ namespace kvcap::cli {
 
 namespace {
 
-/// What `load` knows the engine's name as.
-std::string dtype_from(std::string_view engine, const std::string& theirs) {
-    return engine == "sglang" && theirs == "fp4_e2m1" ? "nvfp4" : theirs;
-}
-
 /// Flags of engines that change where caches lie or what else lies there, which is not evaluated.
 struct Unevaluated {
     std::string_view engine;
@@ -187,7 +182,7 @@ u64 tokens_at_once(const Launch& launch, std::vector<Note>& notes) {
 DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, std::vector<Note>& notes) {
     DeploymentOptions options = beside;
     options.model.model = beside.model.model.empty() ? launch.model : beside.model.model;
-    options.model.kv_cache_dtype = dtype_from(launch.engine, launch.dtype);
+    options.model.kv_cache_dtype = launch.dtype;
     const bool same = is_of_engine(beside.engine.engine, launch.engine);
     options.engine.engine = same ? beside.engine.engine : launch.engine;
     take_context(launch, options.model, notes);

@@ -4,6 +4,7 @@
 #include "checked.hpp"
 
 #include <catch2/catch.hpp>
+#include <sstream>
 
 namespace {
 
@@ -163,6 +164,26 @@ TEST_CASE("vLLM's attention backend follows the GPU") {
     const json old = checked("pools", "deepseek-v3 --kv-budget 8GiB --tokens 4k --engine vllm@0.16.0");
     CHECK(old["engines"][0]["block_size"] == 64);
     refused("pools llama-3.1-8b --gpu h100 --kv-cache-dtype nvfp4", 1, "[kv_cache_dtype not supported]");
+}
+
+TEST_CASE("each format that an engine's refusal offers is read") {
+    if (!program::known()) {
+        return;
+    }
+    for (const char* const engine : {"vllm", "sglang", "trtllm"}) {
+        const std::string ask = std::string{"pools deepseek-v3 --kv-budget 8GiB --tokens 4k --engine "} + engine;
+        const std::string refusal = program::run(ask + " --kv-cache-dtype q8_0").err;
+        const std::size_t from = refusal.find(" no q8_0; it has ");
+        REQUIRE(from != std::string::npos);
+        std::istringstream names{refusal.substr(from + std::string_view{" no q8_0; it has "}.size())};
+        int offered = 0;
+        for (std::string name; std::getline(names, name, ','); ++offered) {
+            name = name.substr(name.find_first_not_of(' '), name.find_first_of("\n"));
+            CAPTURE(engine, name);
+            CHECK(program::run(ask + " --kv-cache-dtype " + name).err.find("wanted one of") == std::string::npos);
+        }
+        CHECK(offered >= 3);
+    }
 }
 
 TEST_CASE("fit turns an engine's flags, and each change fits") {

@@ -82,6 +82,8 @@ inline constexpr KvScheme kv_schemes[] = {
     {"int4_per_token_head", [](const LayerForm& f) noexcept { return Int4PerTokenHead{}.store(f); }},
     {"fp8_ds_mla", store_ds_mla},
     {"nvfp4", plain<nvfp4>},
+    {"nvfp4_4over6", plain<nvfp4>},  // vLLM 0.28: the same bytes, other scales
+    {"fp4_e2m1", plain<nvfp4>},      // SGLang 0.5.10: the same bytes
     {"mxfp4", plain<mxfp4>},
     {"mxfp8", plain<mxfp8>},
     {"turboquant_k8v4", turbo<8, 4>, nullptr, edges_plain},

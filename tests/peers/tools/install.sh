@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Read by run.sh and tests/bench/peers.sh: puts the pinned peers into $scratch, once. $here is this folder.
+# Read by run.sh and tests/bench/peers.py: puts the pinned peers into $scratch, once. $here is this folder.
 if [ ! -e "$scratch/venv/done" ]; then
     python3 -m venv "$scratch/venv"
     "$scratch/venv/bin/pip" install -q hf-mem==0.5.6 inferpilot==0.1.0 modelinfo-cli==1.4.4 llm-mem-planner==0.2.2 \
