@@ -143,6 +143,15 @@ TEST_CASE("ranks sum to what the fold says") {
     CHECK(copied.points[0].total.value == 2 * whole);
     CHECK(copied.groups[0].copies.stored.value == 2 * copied.groups[0].copies.unique.value);
     CHECK(answer(gqa, question(1000, {.tp = 3})).error().code == Errc::query_heads_not_divisible);
+    for (const Sharding& none : {Sharding{.tp = 0}, Sharding{.pp = 0}, Sharding{.cp = 0}}) {
+        SizeQuestion asked = question(1000, none);
+        CHECK(answer(gqa, asked).error().code == Errc::zero_parallelism);
+        asked.cp_among_tp = true;
+        CHECK(answer(gqa, asked).error().code == Errc::zero_parallelism);
+    }
+    SizeQuestion no_replica = question(1000, {});
+    no_replica.dp = 0;
+    CHECK(answer(gqa, no_replica).error().code == Errc::zero_parallelism);
     const SizeAnswer dealt_out = answer(gqa, question(1000, {.cp = 2})).value();
     CHECK(dealt_out.points[0].total.value == whole + fold(gqa, {.prompt = {1000}}).value().bounded.value);
 }

@@ -244,8 +244,14 @@ inline Result<SizeAnswer> with_rates(SizeAnswer out, const ModelSpec& model, con
     return out;
 }
 
-/// pre: at least one point; ranks() is small enough to list.
+/// pre: at least one point; ranks() is small enough to list. Errors: the split's; Errc::overflow.
 inline Result<SizeAnswer> answer(const ModelSpec& model, const SizeQuestion& asked) {
+    if (const Error wrong = check_sharding(model, asked.sharding, {}); wrong.code != Errc::ok) {
+        return wrong;
+    }
+    if (asked.tp == 0 || asked.dp == 0) {
+        return Errc::zero_parallelism;
+    }
     SizeAnswer out{};
     for (const SizePoint& point : asked.points) {
         const Result<SizeAnswer::At> at = held_at(model, asked, point);
