@@ -71,7 +71,9 @@ struct Grid {
     u64 tail = off_scale;
 
     /// The greatest boundary not above `at`.
-    constexpr u64 down(u64 at) const noexcept { return at >= tail ? tail : at - at % unit; }
+    constexpr u64 down(u64 at) const noexcept {
+        return at >= tail ? tail : at - at % unit;  // NOLINT(*-core.DivideZero): fault() refuses units of 0
+    }
     friend constexpr bool operator==(const Grid&, const Grid&) = default;
 };
 
