@@ -156,7 +156,7 @@ report::Table textbook_table(const std::vector<Side>& sides, report::Unit unit, 
 }
 
 std::string textbook_text(const std::vector<Side>& sides, report::Unit unit) {
-    const std::string titled = textbook_table(sides, unit, false).text();
+    std::string titled = textbook_table(sides, unit, false).text();
     if (widest_line(titled) <= 80) {
         return titled;
     }

@@ -71,9 +71,7 @@ struct Grid {
     u64 tail = off_scale;
 
     /// The greatest boundary not above `at`.
-    constexpr u64 down(u64 at) const noexcept {
-        return at >= tail ? tail : at - at % unit;  // NOLINT(*-core.DivideZero): fault() refuses units of 0
-    }
+    constexpr u64 down(u64 at) const noexcept { return at >= tail ? tail : at - at % unit; }
     friend constexpr bool operator==(const Grid&, const Grid&) = default;
 };
 

@@ -192,8 +192,7 @@ constexpr bool one_page_size(const Group<S>* groups, u32 count, const Grid& grid
         const Rule& rule = groups[g].rule;
         one = one && rule.stride == 1 && rule.lag == 0 &&
               (rule.page == grid.unit || rule.needs == Needs::whole || rule.needs == Needs::nothing) &&
-              (rule.needs != Needs::chunk ||
-               rule.reach % grid.unit == 0);  // NOLINT(*-core.DivideZero): fault() refuses units of 0
+              (rule.needs != Needs::chunk || rule.reach % grid.unit == 0);
     }
     return one;
 }
