@@ -71,7 +71,8 @@ constexpr Result<Spread> over_ranks(const LayerForm& form, const Sharding& shard
     if (!own || !whole) {
         return own ? whole.error() : own.error();
     }
-    return Spread{Slots{sharding.tp} * *own, Slots{1} * *whole};
+    const Spread spread{Slots{sharding.tp} * *own, Slots{1} * *whole};
+    return spread.stored.value == off_scale ? Result<Spread>{Errc::overflow} : Result<Spread>{spread};
 }
 
 /// Held bytes on the fullest rank: what must fit everywhere. Errors: the split's; Errc::overflow.

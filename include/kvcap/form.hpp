@@ -71,12 +71,13 @@ struct Retention {
     Tokens span{};
     Tokens sinks{};
 
-    /// High-water mark of filled slots up to these lengths: monotone, although chunks empty at their ends.
+    /// High-water mark of filled slots up to these lengths: monotone, although chunks empty at their ends. Lengths off
+    /// the scale fill slots off the scale.
     constexpr Slots slots(const Lengths& lengths) const noexcept {
         const u64 seen = lengths.from(source);
-        const u64 here = seen > lag ? seen - lag : 0;
+        const u64 here = seen == off_scale ? off_scale : seen > lag ? seen - lag : 0;
         switch (keep) {
-            case Keep::everything: return {here / stride};
+            case Keep::everything: return {here == off_scale ? off_scale : here / stride};
             case Keep::window:
             case Keep::chunk:
             case Keep::budget: return {smaller(here, (span + sinks).value) / stride};
@@ -84,6 +85,10 @@ struct Retention {
             case Keep::once: return {1};
         }
         return {};
+    }
+    /// The first tokens stay although those after them go. Where everything stays, sinks free nothing.
+    constexpr bool keeps_sinks() const noexcept {
+        return sinks.value != 0 && (keep == Keep::window || keep == Keep::chunk || keep == Keep::budget);
     }
     friend constexpr bool operator==(const Retention&, const Retention&) = default;
 };

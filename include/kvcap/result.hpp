@@ -112,6 +112,11 @@ constexpr Result<u64> how_many(Quantity<Unit> budget, Quantity<Unit> each) noexc
     return budget.value / each.value;
 }
 
+/// The number itself; Errc::overflow where it only says "at least that much".
+constexpr Result<u64> on_scale(u64 value) noexcept {
+    return value == off_scale ? Result<u64>{Errc::overflow} : Result<u64>{value};
+}
+
 /// Names two facts in a requires-clause, so that a failing build prints both values.
 template <auto Got, auto Want>
 concept Equals = Got == Want;

@@ -71,7 +71,7 @@ constexpr Result<u32> heads_on_rank(const Stream& stream, const Sharding& shardi
     return stream.heads;
 }
 
-/// Bytes that one slot of this cache takes on a tensor-parallel rank.
+/// Bytes that one slot of this cache takes on a tensor-parallel rank. Errors: the split's; Errc::overflow.
 constexpr Result<BytesPerSlot> bytes_per_slot(const LayerForm& form, const Sharding& sharding = {}) noexcept {
     u64 sum = 0;
     for (const Stream& stream : form.streams) {
@@ -88,7 +88,7 @@ constexpr Result<BytesPerSlot> bytes_per_slot(const LayerForm& form, const Shard
         }
         sum = saturating_sum(sum, saturating_product(u64{*heads} * stream.rows, *row));
     }
-    return BytesPerSlot{sum};
+    return sum == off_scale ? Result<BytesPerSlot>{Errc::overflow} : Result<BytesPerSlot>{BytesPerSlot{sum}};
 }
 
 struct LayerRange {

@@ -71,6 +71,24 @@ constexpr bool product_exceeds(u64 a, u64 b, u64 c, u64 d) noexcept {
 #endif
 }
 
+/// floor(a x b / by) of the whole product, or off_scale when that leaves 64 bits. pre: by > 0
+constexpr u64 product_over(u64 a, u64 b, u64 by) noexcept {
+    const WideProduct product = product_by_halves(a, b);
+    if (product.high >= by) {
+        return off_scale;
+    }
+    u64 rest = product.high;
+    u64 quotient = 0;
+    for (u32 bit = 64; bit-- > 0;) {
+        const bool carry = rest >> 63 != 0;  // then `rest` is 2^64 more than it shows, and above `by`
+        rest = rest << 1 | (product.low >> bit & 1);
+        const bool takes = carry || rest >= by;
+        rest = takes ? rest - by : rest;
+        quotient = quotient << 1 | (takes ? 1 : 0);
+    }
+    return quotient;
+}
+
 constexpr u64 smaller(u64 a, u64 b) noexcept {
     return b < a ? b : a;
 }

@@ -85,6 +85,9 @@ static_assert(ElementFormat{.elems = 1, .bytes = top}.row_bytes(1).error().code 
 // Sums over ranks and sequences.
 constexpr auto model = compose(repeat(4, Mla{512, 64})).value();
 static_assert(over_ranks(model, {.prompt = {u64{1} << 50}}, {.tp = 4}).error().code == Errc::overflow);
+static_assert(over_ranks(Mla{top - 1, 64}.forms()[0], {.tp = top}).error().code == Errc::overflow);
+static_assert(bytes_per_slot(Gqa{half, half}.forms()[0]).error().code == Errc::overflow);
+static_assert(Retention{.stride = 4}.slots({.prompt = {u64{1} << 63}, .decoded = {u64{1} << 63}}) == Slots{off_scale});
 static_assert(fullest_rank(model, {.prompt = 1_tok}, {}, off_scale).error().code == Errc::overflow);
 static_assert(most_sequences(model, Bytes{off_scale}, {.prompt = {u64{1} << 60}}).error().code == Errc::overflow);
 static_assert(longest(model, Bytes{off_scale}, {}, 1, {}, Tokens{off_scale}).value() ==

@@ -18,6 +18,12 @@ static_assert(minus(5_B, 3_B) == 2_B);
 static_assert(minus(3_B, 5_B).error() == Error{.code = Errc::negative, .got = 3, .want = 5});
 static_assert(how_many(10_B, 3_B) == u64{3});
 static_assert(how_many(10_B, 0_B).error().code == Errc::divided_by_zero);
+// Parts of a product that needs 128 bits.
+static_assert(product_over(100, 1, 3) == 33 && product_over(off_scale >> 1, 1ull << 61, 1ull << 61) == off_scale >> 1);
+static_assert(product_over(off_scale, off_scale, off_scale) == off_scale && product_over(off_scale, 3, 2) == off_scale);
+static_assert(product_over(u64{1} << 63, 9, 10) == 0x7333'3333'3333'3333 && product_over(0, off_scale, 1) == 0);
+static_assert(product_over(off_scale - 1, off_scale - 1, off_scale) == off_scale - 2);
+static_assert(product_over(u64{1} << 40, u64{1} << 24, 1) == off_scale && product_over(off_scale, 1, 1) == off_scale);
 static_assert(ceil_div(off_scale, 2) == u64{1} << 63 && round_up(off_scale, 2) == off_scale);
 static_assert(round_up(0, 16) == 0 && round_up(1, 16) == 16 && round_up(16, 16) == 16);
 static_assert(greatest_common_divisor(0, 6) == 6 && least_common_multiple(4, 6) == 12);

@@ -2,14 +2,12 @@
 // GGUF files: both byte orders and versions, every value type, weights, parts; and hostile files, which must
 // give an error that names the offset or the key.
 #include "../tools/golden/llamacpp_gguf.hpp"
+#include "folder.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <kvcap/engine/llamacpp.hpp>
 #include <kvcap/io/gguf.hpp>
-#include <random>
 
 using namespace kvcap;
 using golden::GgufWriter;
@@ -51,17 +49,6 @@ Problem problem_of(const std::string& file) {
 std::string with(std::string text, std::size_t at, std::string_view bytes) {
     return text.replace(at, bytes.size(), bytes);
 }
-
-struct Folder {
-    std::filesystem::path path =
-        std::filesystem::temp_directory_path() / ("kvcap-gguf-" + std::to_string(std::random_device{}()));
-    Folder() { std::filesystem::create_directory(path); }
-    ~Folder() { std::filesystem::remove_all(path); }
-    std::string write(const std::string& name, const std::string& text) const {
-        std::ofstream{path / name, std::ios::binary} << text;
-        return (path / name).string();
-    }
-};
 
 }  // namespace
 
@@ -244,8 +231,8 @@ TEST_CASE("a model in parts is its first part with the weights of all") {
     CHECK(read->weights.blocks == std::vector<u64>{128, 128, 128});
     CHECK(read->truncated);  // headers without data
     CHECK(gguf::read_file(third).error->found == "part 3 of 3");
-    CHECK(gguf::read_file((folder.path / "none.gguf").string()).error->trouble == Trouble::unreadable);
-    CHECK(gguf::read_file(folder.path.string()).error->found == "is no regular file");
+    CHECK(gguf::read_file((folder.path() / "none.gguf").string()).error->trouble == Trouble::unreadable);
+    CHECK(gguf::read_file(folder.path().string()).error->found == "is no regular file");
 }
 
 TEST_CASE("a large vocabulary is skipped") {

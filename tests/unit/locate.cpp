@@ -2,11 +2,11 @@
 // A MODEL argument: file, folder, spec line, shape spec, card, local Hugging Face cache; and what is refused
 // how.
 #include "../tools/golden/llamacpp_gguf.hpp"
+#include "folder.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <kvcap/io/locate.hpp>
-#include <unistd.h>
 
 using namespace kvcap;
 namespace fs = std::filesystem;
@@ -15,29 +15,6 @@ namespace {
 
 constexpr const char* llama = R"({"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4,
     "num_key_value_heads": 2, "hidden_size": 64})";
-
-/// A folder of its own, removed at the end.
-class Folder {
-public:
-    Folder()
-        : at_{fs::temp_directory_path() /
-              ("kvcap-locate-" + std::to_string(::getpid()) + "-" + std::to_string(++count_))} {
-        fs::create_directories(at_);
-    }
-    ~Folder() { fs::remove_all(at_); }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    fs::path write(const fs::path& name, std::string_view text) const {
-        fs::create_directories((at_ / name).parent_path());
-        std::ofstream{at_ / name, std::ios::binary} << text;
-        return at_ / name;
-    }
-    const fs::path& path() const { return at_; }
-
-private:
-    static inline int count_ = 0;
-    fs::path at_;
-};
 
 /// A GGUF file of a model of two layers, 256 bytes a token.
 std::string tiny_gguf() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Model files in parts and their headers: an error names the part's file; safetensors alone, and a sum alone.
 #include "../tools/golden/llamacpp_gguf.hpp"
+#include "folder.hpp"
 
 #include <unistd.h>
 #include <catch2/catch.hpp>
@@ -8,7 +9,6 @@
 #include <fstream>
 #include <kvcap/io/gguf.hpp>
 #include <kvcap/io/model_weights.hpp>
-#include <random>
 
 using namespace kvcap;
 using golden::GgufWriter;
@@ -21,19 +21,6 @@ namespace {
 const Json llama{{"general.architecture", "llama"}, {"llama.block_count", 2},
                  {"llama.context_length", 4096},    {"llama.embedding_length", 64},
                  {"llama.attention.head_count", 4}, {"llama.attention.head_count_kv", 2}};
-
-/// A folder of its own, removed at the end.
-struct Folder {
-    fs::path path = fs::temp_directory_path() / ("kvcap-files-" + std::to_string(std::random_device{}()));
-    Folder() { fs::create_directory(path); }
-    ~Folder() { fs::remove_all(path); }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    std::string write(const std::string& name, const std::string& text) const {
-        std::ofstream{path / name, std::ios::binary} << text;
-        return (path / name).string();
-    }
-};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `kvcap simulate` and `kvcap identity` as a script sees them.
+#include "folder.hpp"
 #include "json_schema.hpp"
 #include "program.hpp"
 
@@ -7,31 +8,15 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <unistd.h>
 
 namespace {
 
 using nlohmann::json;
-namespace fs = std::filesystem;
 
 using program::Ran;
 using program::text_of;
 
-/// A folder of its own that goes away.
-struct Folder {
-    fs::path path = fs::temp_directory_path() / ("kvcap-store-" + std::to_string(::getpid()));
-    Folder() { fs::create_directories(path); }
-    ~Folder() { fs::remove_all(path); }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    std::string file(const std::string& name, const std::string& text) const {
-        std::ofstream{path / name, std::ios::binary} << text;
-        return (path / name).string();
-    }
-    Ran kvcap(const std::string& arguments) const { return program::run(arguments); }
-};
+Ran kvcap(const std::string& arguments) { return program::run(arguments); }
 
 /// Two conversations over one shared block of 512 tokens; the first is continued once.
 const std::string trace =
@@ -61,10 +46,10 @@ TEST_CASE("simulate answers with exact curves, tiers and a picture") {
         return;
     }
     const Folder folder;
-    const std::string path = folder.file("t.jsonl", trace);
-    const std::string svg = (folder.path / "hits.svg").string();
+    const std::string path = folder.write("t.jsonl", trace);
+    const std::string svg = (folder.path() / "hits.svg").string();
     const Ran ran =
-        folder.kvcap("simulate " + path +
+        kvcap("simulate " + path +
                      " -m '1*gqa(1,128)' -m '1*gqa(1,128) + 1*window(513,gqa(1,128))'"
                      " --at 256KiB,512KiB,1MiB,1GiB --tier dram=512KiB@1GB --tier disk=1GiB --json --svg " +
                      svg);
@@ -93,13 +78,13 @@ TEST_CASE("simulate answers with exact curves, tiers and a picture") {
     CHECK(window["reachable_tokens"] == 1024);
     CHECK(text_of(svg).find("<svg") == 0);
     // The first block is a sink: what the first request's end saved of it serves the second request's boundary too.
-    const Ran sinks = folder.kvcap("simulate " + path +
+    const Ran sinks = kvcap("simulate " + path +
                                    " -m '1*gqa(1,128) + 1*sinks(4,window(513,gqa(1,128)))' --at 1GiB --json");
     REQUIRE(sinks.code == 0);
     const json with_sinks = json::parse(sinks.out)["curves"][0];
     CHECK(with_sinks["object_bytes"]["window_blocks"][0]["sinks"] == 1);
     CHECK(with_sinks["reachable_tokens"] == 512 + 1024);
-    const Ran like = folder.kvcap("simulate " + path +
+    const Ran like = kvcap("simulate " + path +
                                   " -m '1*gqa(1,128) + 1*window(513,gqa(1,128))' --engine-like --at 1GiB");
     CHECK(like.code == 0);
     CHECK(like.out.find("26.95%") != std::string::npos);
@@ -112,7 +97,7 @@ TEST_CASE("simulate reads Bailian's and LMCache's traces") {
     }
     const Folder folder;
     const auto hits = [&](const std::string& name, const std::string& text, const std::string& more = "") {
-        const Ran ran = folder.kvcap("simulate " + folder.file(name, text) + " -m '1*gqa(1,128)' --json " + more);
+        const Ran ran = kvcap("simulate " + folder.write(name, text) + " -m '1*gqa(1,128)' --json " + more);
         INFO(ran.err);
         REQUIRE(ran.code == 0);
         const json got = json::parse(ran.out);
@@ -141,7 +126,7 @@ TEST_CASE("simulate reads Bailian's and LMCache's traces") {
         "\n";
     CHECK(hits("lmcache.jsonl", lmcache) == std::pair{256, 256 + 256});
     CHECK(hits("lmcache.jsonl", lmcache, "--trace-model a") == std::pair{256, 256});
-    const Ran wrong = folder.kvcap("simulate " + folder.file("lmcache.jsonl", lmcache) +
+    const Ran wrong = kvcap("simulate " + folder.write("lmcache.jsonl", lmcache) +
                                    " -m '1*gqa(1,128)' --format mooncake");
     CHECK(wrong.code == 3);
 }
@@ -151,26 +136,26 @@ TEST_CASE("simulate refuses what it cannot answer") {
         return;
     }
     const Folder folder;
-    const std::string path = folder.file("t.jsonl", trace);
-    CHECK(folder.kvcap("simulate /nonexistent -m llama-3.1-8b").code == 3);
-    CHECK(folder.kvcap("simulate " + folder.file("bad.jsonl", trace + "{}") + " -m llama-3.1-8b").err.find("line 4") !=
+    const std::string path = folder.write("t.jsonl", trace);
+    CHECK(kvcap("simulate /nonexistent -m llama-3.1-8b").code == 3);
+    CHECK(kvcap("simulate " + folder.write("bad.jsonl", trace + "{}") + " -m llama-3.1-8b").err.find("line 4") !=
           std::string::npos);
-    CHECK(folder.kvcap("simulate " + path + " -m '1*gqa(1,128)' --policy jnction").code == 2);
-    CHECK(folder.kvcap("simulate " + path + " -m '1*gqa(1,128)' --policy window").code == 2);
-    CHECK(folder.kvcap("simulate " + path + " -m '1*gqa(1,128)' --tier dram").code == 2);
-    CHECK(folder.kvcap("simulate " + path + " -m '1*gqa(1,128)' --tail round").err.find("none of floor, ceil") !=
+    CHECK(kvcap("simulate " + path + " -m '1*gqa(1,128)' --policy jnction").code == 2);
+    CHECK(kvcap("simulate " + path + " -m '1*gqa(1,128)' --policy window").code == 2);
+    CHECK(kvcap("simulate " + path + " -m '1*gqa(1,128)' --tier dram").code == 2);
+    CHECK(kvcap("simulate " + path + " -m '1*gqa(1,128)' --tail round").err.find("none of floor, ceil") !=
           std::string::npos);
-    CHECK(folder.kvcap("simulate " + path).code == 2);
-    CHECK(folder.kvcap("simulate " + path + " -m '1*gqa(1,128)' --trace-model x").err.find("an LMCache trace") !=
+    CHECK(kvcap("simulate " + path).code == 2);
+    CHECK(kvcap("simulate " + path + " -m '1*gqa(1,128)' --trace-model x").err.find("an LMCache trace") !=
           std::string::npos);
-    CHECK(folder.kvcap("simulate " + path + " -m '3*sinks(4,chunk(1024,gqa(8,64)))'").err.find("4 sinks beside") !=
+    CHECK(kvcap("simulate " + path + " -m '3*sinks(4,chunk(1024,gqa(8,64)))'").err.find("4 sinks beside") !=
           std::string::npos);
-    CHECK(folder.kvcap("simulate " + path + " -m '1*gqa(1,128)'").out.find("[1] 1*gqa(1,128), pages") !=
+    CHECK(kvcap("simulate " + path + " -m '1*gqa(1,128)'").out.find("[1] 1*gqa(1,128), pages") !=
           std::string::npos);
     // Ids that follow two different blocks are no prefix hashes: single capacities, as a list.
-    const std::string loose = folder.file("loose.jsonl", trace +
+    const std::string loose = folder.write("loose.jsonl", trace +
         "{\"timestamp\": 3, \"input_length\": 1024, \"output_length\": 1, \"hash_ids\": [9, 1]}\n");
-    const Ran ran = folder.kvcap("simulate " + loose + " -m '1*gqa(1,128)' --json");
+    const Ran ran = kvcap("simulate " + loose + " -m '1*gqa(1,128)' --json");
     CHECK(ran.code == 0);
     CHECK(json::parse(ran.out)["trace"]["prefix_forest"] == false);
     CHECK(json::parse(ran.out)["curves"][0]["exact"] == false);
@@ -181,67 +166,67 @@ TEST_CASE("identity: digest, difference, key, and what is left out") {
         return;
     }
     const Folder folder;
-    const std::string a = folder.file("a.json", identity);
+    const std::string a = folder.write("a.json", identity);
     CHECK(schemas::violation_of(json::parse(identity), "identity") == "");
     std::string other = identity;
     other.replace(other.find("fp8_e4m3"), 8, "fp8_e5m2");
-    const std::string b = folder.file("b.json", other);
-    const json whole = json::parse(folder.kvcap("identity " + a + " --json").out);
+    const std::string b = folder.write("b.json", other);
+    const json whole = json::parse(kvcap("identity " + a + " --json").out);
     CHECK(whole["complete"] == true);
     CHECK(whole["sha256"].get<std::string>().size() == 64);
-    CHECK(whole["sha256"] != json::parse(folder.kvcap("identity " + b + " --json").out)["sha256"]);
-    CHECK(whole["chunk_sha256"] != json::parse(folder.kvcap("identity " + b + " --json").out)["chunk_sha256"]);
-    const Ran differ = folder.kvcap("identity diff " + a + ' ' + b + " --json");
+    CHECK(whole["sha256"] != json::parse(kvcap("identity " + b + " --json").out)["sha256"]);
+    CHECK(whole["chunk_sha256"] != json::parse(kvcap("identity " + b + " --json").out)["chunk_sha256"]);
+    const Ran differ = kvcap("identity diff " + a + ' ' + b + " --json");
     CHECK(differ.code == 1);
     const json found = json::parse(differ.out);
     CHECK(found["exchangeable"] == false);
     REQUIRE(found["differences"].size() == 1);
     CHECK(found["differences"][0]["field"] == "kv_dtype");
     CHECK(found["collide_under"].dump().find("mooncake") != std::string::npos);
-    CHECK(folder.kvcap("identity diff " + a + ' ' + a).code == 0);
+    CHECK(kvcap("identity diff " + a + ' ' + a).code == 0);
     // sha256 over the CBOR of [digest of "0", [1, 2, 3, 4], ["sql"]], from an independent program.
     const std::string hash = "f374114a258409ac3ddea812e4d896becd135086cb09a9009806590b5758dc84";
-    CHECK(folder.kvcap("identity " + a + " --as vllm").out == hash + "\n");
+    CHECK(kvcap("identity " + a + " --as vllm").out == hash + "\n");
     // LMCache's chunk hash knows no adapter: [digest of "0", [1, 2, 3, 4], null].
     const std::string plain = "c9d58ba695280d69b243e1e0df813136ca9196b286fb1a021e0b2e028ef071cb";
-    CHECK(folder.kvcap("identity " + a + " --as lmcache").out == "m@8@3@" + plain + "@uint8\n");
-    CHECK(folder.kvcap("identity " + a + " --as lmcache-server").out == "m@08030803@0@" + plain + "\n");
-    CHECK(folder.kvcap("identity " + a + " --as lmcache-server --set salt=t").out == "m@08030803@0@" + plain + "@t\n");
-    CHECK(folder.kvcap("identity " + a + " --as mooncake --prefix p").out ==
+    CHECK(kvcap("identity " + a + " --as lmcache").out == "m@8@3@" + plain + "@uint8\n");
+    CHECK(kvcap("identity " + a + " --as lmcache-server").out == "m@08030803@0@" + plain + "\n");
+    CHECK(kvcap("identity " + a + " --as lmcache-server --set salt=t").out == "m@08030803@0@" + plain + "@t\n");
+    CHECK(kvcap("identity " + a + " --as mooncake --prefix p").out ==
           "p@m@tp_rank:3@pcp0@dcp0@pp_rank:0@group:0@" + hash + "\n");
-    CHECK(folder.kvcap("identity " + a + " --as llm-d").out == "16866328065299863580\n");
-    CHECK(folder.kvcap("identity " + a + " --as llm-d-index").out == "16866328065299863580\n");
+    CHECK(kvcap("identity " + a + " --as llm-d").out == "16866328065299863580\n");
+    CHECK(kvcap("identity " + a + " --as llm-d-index").out == "16866328065299863580\n");
     // The name of a file: digits from hashlib over json.dumps(sort_keys=True, separators=(",", ":")).
-    const std::string run = folder.file("config.json", run_config);
-    CHECK(folder.kvcap("identity " + a + " --as llm-d --run-config " + run + " --set model=org/model --set tp=2 "
+    const std::string run = folder.write("config.json", run_config);
+    CHECK(kvcap("identity " + a + " --as llm-d --run-config " + run + " --set model=org/model --set tp=2 "
                        "--set tp_rank=1 --set group=2").out ==
           "org_model_4e318a76785a_r1/f37/41_g2/" + hash + ".bin\n");
-    CHECK(folder.kvcap("identity " + a + " --as llm-d --run-config " + run + " --set model=org/model").err.find(
+    CHECK(kvcap("identity " + a + " --as llm-d --run-config " + run + " --set model=org/model").err.find(
               "its tp is not this identity's") != std::string::npos);
-    CHECK(folder.kvcap("identity " + a + " --as vllm --run-config " + run).code == 2);
-    CHECK(folder.kvcap("identity " + a + " --as llm-d --run-config " + folder.file("bad.json", "{}")).code == 3);
+    CHECK(kvcap("identity " + a + " --as vllm --run-config " + run).code == 2);
+    CHECK(kvcap("identity " + a + " --as llm-d --run-config " + folder.write("bad.json", "{}")).code == 3);
     // What a key does not have need not be stated; what it has must be, and none is a statement.
     const std::string few = "identity '61*mla(512,64)' --ids 1,2,3,4 --set model=m --set hash_seed=0 --set parent= "
                             "--set kv_dtype=bfloat16 --set tp_rank=0 --set pp_rank=0";
-    CHECK(folder.kvcap(few + " --as lmcache").out == "m@1@0@" + plain + "@bfloat16\n");
-    CHECK(folder.kvcap(few + " --as vllm").err.find("--set adapter= for none") != std::string::npos);
-    CHECK(folder.kvcap(few + " --as vllm --set adapter= --set salt= --set embeddings=").out == plain + "\n");
+    CHECK(kvcap(few + " --as lmcache").out == "m@1@0@" + plain + "@bfloat16\n");
+    CHECK(kvcap(few + " --as vllm").err.find("--set adapter= for none") != std::string::npos);
+    CHECK(kvcap(few + " --as vllm --set adapter= --set salt= --set embeddings=").out == plain + "\n");
     std::string drawn = few;
     drawn.replace(drawn.find("hash_seed=0"), 11, "hash_seed=");
-    CHECK(folder.kvcap(drawn + " --as lmcache").err.find("every process") != std::string::npos);
-    CHECK(folder.kvcap(few + " --as lmcache --set hash_seed=").err.find("contradict") != std::string::npos);
-    CHECK(folder.kvcap(few + " --as lmcache --set hash_algorithm=xxhash_cbor").err.find("sha256_cbor only") !=
+    CHECK(kvcap(drawn + " --as lmcache").err.find("every process") != std::string::npos);
+    CHECK(kvcap(few + " --as lmcache --set hash_seed=").err.find("contradict") != std::string::npos);
+    CHECK(kvcap(few + " --as lmcache --set hash_algorithm=xxhash_cbor").err.find("sha256_cbor only") !=
           std::string::npos);
-    CHECK(folder.kvcap("identity --missing ucm").out.find("kv_dtype") != std::string::npos);
-    const Ran partial = folder.kvcap("identity '61*mla(512,64)'");
+    CHECK(kvcap("identity --missing ucm").out.find("kv_dtype") != std::string::npos);
+    const Ran partial = kvcap("identity '61*mla(512,64)'");
     CHECK(partial.code == 2);
     CHECK(partial.out.find("weights_revision") != std::string::npos);
-    CHECK(folder.kvcap("identity " + a + " --set modle=x").err.find("did you mean model?") != std::string::npos);
-    CHECK(folder.kvcap("identity " + a + " --set rope").code == 2);
-    CHECK(folder.kvcap("identity " + a + " --as nothing").code == 2);
-    CHECK(folder.kvcap("identity " + a + " --as lmcache --set tp_rank=8").err.find("(8 of 8)") != std::string::npos);
-    CHECK(folder.kvcap("identity diff " + a).code == 2);
-    CHECK(json::parse(folder.kvcap("identity " + a + " --as vllm --json").out)["key"] == hash);
+    CHECK(kvcap("identity " + a + " --set modle=x").err.find("did you mean model?") != std::string::npos);
+    CHECK(kvcap("identity " + a + " --set rope").code == 2);
+    CHECK(kvcap("identity " + a + " --as nothing").code == 2);
+    CHECK(kvcap("identity " + a + " --as lmcache --set tp_rank=8").err.find("(8 of 8)") != std::string::npos);
+    CHECK(kvcap("identity diff " + a).code == 2);
+    CHECK(json::parse(kvcap("identity " + a + " --as vllm --json").out)["key"] == hash);
 }
 
 TEST_CASE("identity: what is not stated is never exchangeable, and what contradicts is refused") {
@@ -249,26 +234,26 @@ TEST_CASE("identity: what is not stated is never exchangeable, and what contradi
         return;
     }
     const Folder folder;
-    const std::string part = folder.file("part.json", folder.kvcap("identity '61*mla(512,64)' --json").out);
-    const Ran unknown_yet = folder.kvcap("identity diff " + part + ' ' + part);
+    const std::string part = folder.write("part.json", kvcap("identity '61*mla(512,64)' --json").out);
+    const Ran unknown_yet = kvcap("identity diff " + part + ' ' + part);
     CHECK(unknown_yet.code == 2);
     CHECK(unknown_yet.out.find("weights_revision") != std::string::npos);
-    const json told = json::parse(folder.kvcap("identity diff " + part + ' ' + part + " --json").out);
+    const json told = json::parse(kvcap("identity diff " + part + ' ' + part + " --json").out);
     const json schema = schemas::of("identity");
     CHECK(schemas::violation(told, schema["$defs"]["diff"], schema) == "");
-    const json answer = json::parse(folder.kvcap("identity deepseek-v3 --tp 8 --json").out);
+    const json answer = json::parse(kvcap("identity deepseek-v3 --tp 8 --json").out);
     CHECK(schemas::violation(answer, schema["$defs"]["answer"], schema) == "");
-    const json missing = json::parse(folder.kvcap("identity --missing mooncake --json").out);
+    const json missing = json::parse(kvcap("identity --missing mooncake --json").out);
     CHECK(schemas::violation(missing, schema["$defs"]["missing"], schema) == "");
     CHECK(told["exchangeable"] == false);
     CHECK(told["complete"] == false);
     CHECK(told["missing"].dump().find("weights_revision") != std::string::npos);
-    const std::string empty = folder.file("empty.json", "{}");
-    CHECK(folder.kvcap("identity diff " + empty + ' ' + empty).code == 3);
+    const std::string empty = folder.write("empty.json", "{}");
+    CHECK(kvcap("identity diff " + empty + ' ' + empty).code == 3);
     for (const std::string wrong : {"--set media=", "--tp 8 --set tp=4", "--set tp=4 --set tp=2",
                                     "--set kv_dtype=banana", "--kv-cache-dtype fp8 --set kv_dtype=bf16"}) {
         CAPTURE(wrong);
-        const Ran refused = folder.kvcap("identity '61*mla(512,64)' " + wrong);
+        const Ran refused = kvcap("identity '61*mla(512,64)' " + wrong);
         CHECK(refused.code == 2);
         CHECK(refused.out.empty());
         CHECK(refused.err.find("did you mean media") == std::string::npos);

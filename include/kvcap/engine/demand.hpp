@@ -41,8 +41,7 @@ constexpr Ratio concurrency(const PoolPlan& plan, const Lengths& lengths) noexce
     for (u32 i = 0; i < plan.pools.size(); ++i) {
         const u64 have = saturating_product(plan.pools[i].units, plan.pools[i].copies);
         const u64 want = need.units[i];
-        const bool scarcer = least.under == 0 || saturating_product(have, least.under) <
-                                                     saturating_product(least.over, want);
+        const bool scarcer = least.under == 0 || product_exceeds(least.over, want, have, least.under);
         if (want != 0 && scarcer) {
             least = {have, want};
         }

@@ -26,18 +26,6 @@ struct PagedRules {
     friend constexpr bool operator==(const PagedRules&, const PagedRules&) = default;
 };
 
-/// floor(whole x own / all) without leaving 64 bits. pre: own <= all, 0 < all < 2^62
-constexpr u64 part_of(u64 whole, u64 own, u64 all) noexcept {
-    u64 part = 0;
-    u64 rest = 0;
-    for (u32 bit = 64; bit-- > 0;) {
-        rest = 2 * rest + ((whole >> bit & 1) != 0 ? own : 0);
-        part = 2 * part + rest / all;
-        rest %= all;
-    }
-    return part;
-}
-
 /// planned: the sequence by which the binding stage is chosen and memory is divided among pools of their own.
 struct PagedEngine {
     PagedRules rules{};
@@ -61,7 +49,7 @@ struct PagedEngine {
             return plan.error();
         }
         const u64 available = least_of_stage(budget, sharding.pp, *stage).value;
-        return with_pools(*plan, saturating_product(available, rules.numerator) / rules.denominator, *stage);
+        return with_pools(*plan, product_over(available, rules.numerator, rules.denominator), *stage);
     }
 
     /// Hits end at whole pages.
@@ -91,12 +79,12 @@ private:
                 break;
             case Keep::last: return {.fixed = rules.state_slots};
             case Keep::window:
-                steps.cap = larger((kept.span + kept.sinks).value, 1) - 1 + rules.in_flight;
+                steps.cap = saturating_sum(larger((kept.span + kept.sinks).value, 1) - 1, rules.in_flight);
                 steps.plus = rules.window_extra;
                 break;
             case Keep::chunk:
             case Keep::budget:
-                steps.cap = (kept.span + kept.sinks).value + rules.in_flight;
+                steps.cap = saturating_sum((kept.span + kept.sinks).value, rules.in_flight);
                 break;
             case Keep::once: break;
         }
@@ -153,6 +141,9 @@ private:
             to.mixed = to.page.value != 0;
             to.page += Bytes{*page} * u64{(*counts)[i]};
             to.charge = to.page;
+            if (to.page.value == off_scale) {
+                return Errc::overflow;
+            }
         }
         return plan;
     }
@@ -196,11 +187,14 @@ private:
             return Error{.code = Errc::capacity, .got = plan.classes.size(), .want = plan.pools.capacity()};
         }
         const u64 all = need(plan);
+        if (all == off_scale) {
+            return Errc::overflow;
+        }
         for (u32 c = 0; c < plan.classes.size(); ++c) {
             GroupClass& kind = plan.classes[c];
             const u64 own = saturating_product(kind.page.value, kind.steps.units(planned));
             kind.pool = static_cast<u16>(c);
-            add_pool(plan, all == 0 ? 0 : part_of(bytes, own, all), kind.page.value, stage);
+            add_pool(plan, all == 0 ? 0 : product_over(bytes, own, all), kind.page.value, stage);
         }
         return plan;
     }

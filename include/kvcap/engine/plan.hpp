@@ -25,7 +25,7 @@ struct Steps {
         }
         tokens -= smaller(tokens, less);
         const u64 here = smaller(ceil_div(tokens, share), cap);
-        return ceil_div(here, per) + plus + (tokens > cap ? over : 0);
+        return saturating_sum(ceil_div(here, per), u64{plus} + (tokens > cap ? over : 0));
     }
     /// Units of one request with branches: whole units of the kept prompt part are shared, the rest is per branch.
     constexpr u64 units(const Lengths& lengths) const noexcept {

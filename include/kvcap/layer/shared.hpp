@@ -7,9 +7,10 @@
 
 namespace kvcap::inline v1 {
 
+/// Constants that exist once are fed by no tokens and stay as they are, so that sources commute with storage.
 constexpr LayerForms fed_by(const LayerForms& forms, Source source) noexcept {
     return each_form(forms, [&](LayerForm form) noexcept {
-        form.retention.source = source;
+        form.retention.source = form.retention.keep == Keep::once ? form.retention.source : source;
         return form;
     });
 }

@@ -55,7 +55,7 @@ struct Costs {
 namespace advice {
 
 constexpr u64 replicas(u32 gpus, const Variant& on) noexcept {
-    const u64 each = u64{on.sharding.tp} * on.sharding.pp * on.sharding.cp;
+    const u64 each = saturating_product(u64{on.sharding.tp} * on.sharding.pp, on.sharding.cp);
     return larger(gpus / larger(each, 1), 1);
 }
 

@@ -152,7 +152,7 @@ inline std::vector<Choice> choices_for(const Variant& on, const Lengths& each, c
     };
     const u64 heads = kv_heads(model);
     const u64 width = key_width(model);
-    const u64 budget = tokens * tries.budget / 1000;
+    const u64 budget = product_over(tokens, tries.budget, 1000);
     offer(tries.prefix != 0, Technique::prefix_cache, smaller(tries.prefix, each.prompt.value));
     offer(on.sharding.tp * 2 <= tries.most_tp, Technique::more_tp, u64{on.sharding.tp} * 2);
     offer(on.sharding.tp > 1 && !on.attention_dp, Technique::attention_dp);
@@ -162,7 +162,8 @@ inline std::vector<Choice> choices_for(const Variant& on, const Lengths& each, c
     offer(heads != 0 && width * tries.rank >= 1000 && tries.rank < 1000, Technique::low_rank, tries.rank);
     offer(heads != 0 && width % 2 == 0, Technique::latent, 4 * width);
     offer(heads > 1, Technique::fewer_heads, heads > 8 ? 8 : heads / 2);
-    offer(grows(model) && tries.window != 0 && tokens > tries.window + 4, Technique::window, tries.window);
+    const u64 kept = saturating_sum(tries.window, 4);
+    offer(grows(model) && tries.window != 0 && tokens > kept, Technique::window, tries.window);
     offer(grows(model) && budget != 0 && tokens > budget, Technique::budget, budget);
     return all;
 }

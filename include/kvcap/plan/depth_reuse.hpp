@@ -83,13 +83,16 @@ constexpr Result<ModelSpec> with_depth_reuse(const ModelSpec& model, const Layer
 
 /// Layer-tokens held when a `fallback` share (thousandths) of the decoded tokens is computed in every layer after all.
 constexpr u64 layer_tokens(u64 layers, u64 reusing, u64 prompt, u64 decoded, u64 fallback = 0) noexcept {
-    return layers * prompt + (layers - reusing) * decoded + ceil_div(reusing * decoded * fallback, 1000);
+    const u64 own = saturating_sum(saturating_product(layers, prompt), saturating_product(layers - reusing, decoded));
+    const u64 back = saturating_product(saturating_product(reusing, decoded), fallback);
+    return back == off_scale ? off_scale : saturating_sum(own, ceil_div(back, 1000));
 }
 
 /// Upper bound of the share of a decode step saved: K and V projection weights not read / weights read. Attention over
 /// the cached positions is not saved.
 constexpr double step_time_bound(u64 reusing, u64 kv_projection_params_per_layer, u64 params_read) noexcept {
-    return static_cast<double>(reusing * kv_projection_params_per_layer) / static_cast<double>(params_read);
+    return static_cast<double>(reusing) * static_cast<double>(kv_projection_params_per_layer) /
+           static_cast<double>(params_read);
 }
 
 }  // namespace kvcap::inline v1

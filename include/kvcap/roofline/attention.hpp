@@ -57,7 +57,7 @@ constexpr Result<PositionCost> position_cost(const LayerForm& form, u32 query_he
         const bool mixes = stream.role == Role::value || stream.role == Role::latent;
         widths += u64{stream.width} * ((scores ? 1 : 0) + (mixes ? 1 : 0));
         if (stream.role == Role::index) {
-            own = saturating_sum(own, saturating_product(2 * facts.index_heads, stream.elements()));
+            own = saturating_sum(own, saturating_product(saturating_product(2, facts.index_heads), stream.elements()));
         } else if (stream.role == Role::state && form.retention.keep == Keep::last) {
             const u64 heads = heads_on_rank(stream, sharding).value();
             own = saturating_sum(own, saturating_product(state_flops * stream.rows,
@@ -65,15 +65,17 @@ constexpr Result<PositionCost> position_cost(const LayerForm& form, u32 query_he
         }
     }
     const u64 gathered = facts.cp_among_tp && is_dealt_out(form) ? sharding.cp : 1;
-    return PositionCost{saturating_sum(own, 2 * u64{query_heads} * gathered * widths / sharding.tp), slot->value};
+    const u64 heads = saturating_product(2 * u64{query_heads}, gathered);
+    const u64 flops = saturating_sum(own, product_over(heads, widths, sharding.tp));
+    return flops == off_scale ? Result<PositionCost>{Errc::overflow} : PositionCost{flops, slot->value};
 }
 
 /// MLA with keys and values expanded per head before attention: heads x (nope + rope, value) are read
 /// instead.
 constexpr PositionCost expanded_mla(u32 query_heads, u32 key_width, u32 value_width,
                                     u32 bytes_per_element) noexcept {
-    const u64 read = u64{query_heads} * (u64{key_width} + value_width);
-    return {2 * read, read * bytes_per_element};
+    const u64 read = saturating_product(query_heads, u64{key_width} + value_width);
+    return {saturating_product(2, read), saturating_product(read, bytes_per_element)};
 }
 
 }  // namespace kvcap::inline v1

@@ -54,7 +54,7 @@ constexpr bool picks(const ModelSpec& model, const Cache& cache) noexcept {
 constexpr FormWork form_work(const ModelSpec& model, FormWork part, const Lengths& lengths,
                              const Sharding& sharding, u32 cp_rank, const AttentionFacts& facts) noexcept {
     const LayerForm& form = model.forms[part.form];
-    const PositionCost each = position_cost(form, model.query_heads, sharding, facts).value();
+    const PositionCost each = position_cost(form, model.query_heads, sharding, facts).value_or({off_scale, off_scale});
     part.entries = slots_on_rank(form, form.retention.slots(lengths), sharding, cp_rank).value;
     part.entries = part.picks ? smaller(part.entries, facts.most_entries()) : part.entries;
     const u64 times = saturating_product(part.entries, part.caches);

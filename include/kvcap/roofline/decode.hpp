@@ -58,13 +58,15 @@ constexpr Result<StepCost> decode_step(const ModelSpec& model, const Lengths& le
         step.attention_flops =
             saturating_sum(step.attention_flops, saturating_product(part.flops, batch));
     }
-    step.weight_flops = saturating_product(2 * batch, weights.active_params);
-    return step;
+    step.weight_flops = saturating_product(saturating_product(2, batch), weights.active_params);
+    const bool off = step.bytes().value == off_scale || step.flops() == off_scale;
+    return off ? Result<StepCost>{Errc::overflow} : Result<StepCost>{step};
 }
 
 /// Smallest batch whose cache reads exceed the weight reads; off_scale when one sequence reads nothing.
 constexpr u64 batch_where_cache_passes(Bytes weight_reads, Bytes cache_reads_each) noexcept {
-    return cache_reads_each.value == 0 ? off_scale : weight_reads.value / cache_reads_each.value + 1;
+    return cache_reads_each.value == 0 ? off_scale
+                                       : saturating_sum(weight_reads.value / cache_reads_each.value, 1);
 }
 
 /// Token passes through the model while n tokens are generated after a prompt of p: with a cache each token

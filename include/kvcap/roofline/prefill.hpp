@@ -31,15 +31,17 @@ constexpr Result<u64> prefill_attention(const ModelSpec& model, const Cache& cac
         return each.error();
     }
     if (kept.keep == Keep::last) {
-        return saturating_product(each->flops, n);
+        return on_scale(saturating_product(each->flops, n));
     }
     const bool expands = form.kind == Kind::latent && kept.stride == 1 && facts.expanded != 0;
-    const u64 flops = expands ? smaller(each->flops, 2 * facts.expanded / sharding.tp) : each->flops;
+    const u64 flops = expands ? smaller(each->flops, product_over(2, facts.expanded, sharding.tp)) : each->flops;
     u64 span = kept.keep == Keep::everything ? n : (kept.span + kept.sinks).value;
     if (facts.picked != 0 && picks(model, cache)) {
         span = smaller(span, saturating_product(facts.most_entries(), kept.stride));
     }
-    return saturating_product(flops, causal_positions(n, span) / kept.stride);
+    const u64 positions = causal_positions(n, span);
+    return positions == off_scale ? Result<u64>{Errc::overflow}
+                                  : on_scale(saturating_product(flops, positions / kept.stride));
 }
 
 /// Flops of a prompt of n tokens, of which `active_params` parameters take part in each.
@@ -54,7 +56,7 @@ constexpr Result<u64> prefill_flops(const ModelSpec& model, u64 n, u64 active_pa
         }
         sum = saturating_sum(sum, *own);
     }
-    return sum;
+    return on_scale(sum);
 }
 
 }  // namespace kvcap::inline v1

@@ -31,7 +31,7 @@ struct ExpertTraffic {
 
     constexpr Bytes per_token() const noexcept {
         return Bytes{saturating_product(u64{moe_layers} * experts_per_token,
-                                        u64{hidden} * (u64{dispatch_bytes} + combine_bytes))};
+                                        saturating_product(hidden, u64{dispatch_bytes} + combine_bytes))};
     }
 };
 

@@ -24,7 +24,15 @@ struct WeightReads {
     constexpr WeightCost total() const noexcept {
         return {
             .read_bytes = attention.read + keys.read + dense.read + experts.read + head.read,
-            .active_params = attention.active + keys.active + dense.active + experts.active + head.active};
+            .active_params = active()};
+    }
+    constexpr u64 active() const noexcept {
+        const u64 parts[] = {attention.active, keys.active, dense.active, experts.active, head.active};
+        u64 sum = 0;
+        for (const u64 part : parts) {
+            sum = saturating_sum(sum, part);
+        }
+        return sum;
     }
     friend constexpr bool operator==(const WeightReads&, const WeightReads&) = default;
 };

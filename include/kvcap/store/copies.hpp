@@ -106,11 +106,12 @@ constexpr Result<GroupBytes> group_bytes(const ModelSpec& model, const ObjectGro
             return own.error();
         }
         sum.stored += own->stored * kept;
-        sum.objects += own->objects * kept;
+        sum.objects = saturating_sum(sum.objects, saturating_product(own->objects, kept));
         sum.loaded += own->content * (sharding.tp * contexts);
         sum.read += own->content * (*shards * parts);
     }
-    return sum;
+    const u64 most = larger(larger(sum.stored.value, sum.loaded.value), larger(sum.read.value, sum.objects));
+    return most == off_scale ? Result<GroupBytes>{Errc::overflow} : Result<GroupBytes>{sum};
 }
 
 }  // namespace kvcap::inline v1

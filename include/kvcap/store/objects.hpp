@@ -48,7 +48,7 @@ struct ObjectBytes {
     Bytes stored{};
 
     friend constexpr ObjectBytes operator+(const ObjectBytes& a, const ObjectBytes& b) noexcept {
-        return {a.objects + b.objects, a.content + b.content, a.stored + b.stored};
+        return {saturating_sum(a.objects, b.objects), a.content + b.content, a.stored + b.stored};
     }
     friend constexpr bool operator==(const ObjectBytes&, const ObjectBytes&) = default;
 };
@@ -111,7 +111,7 @@ constexpr Result<ObjectBytes> object_bytes(const ModelSpec& model, const ObjectG
             return one.error();
         }
         const u64 caches = (*counts)[at];
-        sum = sum + ObjectBytes{one->objects * caches, one->content * caches, one->stored * caches};
+        sum = sum + ObjectBytes{saturating_product(one->objects, caches), one->content * caches, one->stored * caches};
     }
     if (rule.layout == ObjectLayout::whole && sum.content.value > 0) {
         sum.objects = 1;
@@ -130,6 +130,9 @@ constexpr Result<Bytes> tensor_bytes(const u64* extents, u32 dimensions, Element
         elements = saturating_product(elements, extents[i]);
     }
     const Result<u64> bytes = format.row_bytes(elements);
+    if (elements == off_scale || bytes.value_or(0) == off_scale) {
+        return Errc::overflow;
+    }
     return bytes ? Result<Bytes>{Bytes{*bytes}} : Result<Bytes>{bytes.error()};
 }
 

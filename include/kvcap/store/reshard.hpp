@@ -53,8 +53,9 @@ constexpr u64 dealt_to_both(u64 end, const Deal& a, const Deal& b) noexcept {
     const Deal& fine = a.round() > b.round() ? b : a;
     const auto common_below = [&](u64 slots) noexcept {
         u64 sum = 0;
-        for (u64 first = u64{coarse.rank} * coarse.interleave; first < slots; first += coarse.round()) {
-            sum += fine.below(smaller(first + coarse.interleave, slots)) - fine.below(first);
+        for (u64 first = u64{coarse.rank} * coarse.interleave; first < slots;
+             first = saturating_sum(first, coarse.round())) {
+            sum += fine.below(smaller(saturating_sum(first, coarse.interleave), slots)) - fine.below(first);
         }
         return sum;
     };
@@ -217,7 +218,7 @@ constexpr Result<Bytes> each_source(const ModelSpec& model, const Lengths& lengt
         }
         sum += *bytes;
     }
-    return sum;
+    return sum.value == off_scale ? Result<Bytes>{Errc::overflow} : Result<Bytes>{sum};
 }
 
 }  // namespace kvcap::inline v1

@@ -49,8 +49,11 @@ constexpr Result<TierCapacity> tier_capacity(u64 slots, const ChunkCaps& caps, u
         return Error{.code = Errc::does_not_fit, .got = longest, .want = chunk};
     }
     const u64 usable = use == RowUse::whole_row ? slots / caps.size() : slots;
-    return TierCapacity{.tokens = saturating_product(usable, tokens) / *chunks, .requests = usable / *chunks,
-                        .each = tokens, .chunks = *chunks};
+    const u64 held = product_over(usable, tokens, *chunks);
+    if (*chunks == off_scale || held == off_scale) {
+        return Errc::overflow;
+    }
+    return TierCapacity{.tokens = held, .requests = usable / *chunks, .each = tokens, .chunks = *chunks};
 }
 
 /// Bytes that a tier keeps for one prompt of `tokens`: all pages, the chunks a window needs, one snapshot a state
@@ -93,8 +96,11 @@ constexpr Result<TierCapacity> tier_capacity(const Tier& tier, const ModelSpec& 
         return Error{.code = Errc::divided_by_zero, .got = tier.capacity.value};
     }
     const u64 requests = tier.capacity.value / each->value;
-    return TierCapacity{.tokens = saturating_product(requests, tokens / chunk * chunk), .requests = requests,
-                        .each = tokens, .chunks = tokens / chunk};
+    const u64 held = saturating_product(requests, tokens / chunk * chunk);
+    if (held == off_scale) {
+        return Errc::overflow;
+    }
+    return TierCapacity{.tokens = held, .requests = requests, .each = tokens, .chunks = tokens / chunk};
 }
 
 /// Loading a prefix against computing it again.

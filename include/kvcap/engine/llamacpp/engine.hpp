@@ -43,7 +43,7 @@ struct Engine {
         Options asked = options;
         asked.split_mode = sharding.tp > 1 ? SplitMode::tensor : SplitMode::layer;
         if (sharding.cp > 1 || (sharding.tp > 1 && sharding.pp > 1) ||
-            sharding.tp * sharding.pp > most_devices) {
+            u64{sharding.tp} * sharding.pp > most_devices) {
             return Errc::unsupported;
         }
         const Result<Layout> made = layout(card, asked);
@@ -61,10 +61,13 @@ struct Engine {
             if (!own) {
                 return own.error();
             }
-            add_pool(card, *made, cache, *own, devices, plan);
             for (u32 d = 0; d < devices.count; ++d) {
                 sum.device[d] = saturating_sum(sum.device[d], own->device[d]);
+                if (sum.device[d] == off_scale) {
+                    return Errc::overflow;
+                }
             }
+            add_pool(card, *made, cache, *own, devices, plan);
         }
         const Error fits = check_budget(sum, devices, budget);
         return fits.code == Errc::ok ? Result<PoolPlan>{plan} : Result<PoolPlan>{fits};

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <kvcap/engine/llamacpp/card.hpp>
-#include <kvcap/model.hpp>
+#include <kvcap/engine/scale.hpp>
 
 namespace kvcap::inline v1::llamacpp {
 
@@ -42,13 +42,16 @@ struct SpecReader {
     }
     /// The engine keeps everything or one window; anything else has no rule.
     constexpr void set_retention(u32 layer, const Retention& retention) noexcept {
-        if (retention.keep == Keep::window || retention.keep == Keep::chunk) {
+        if (retention.stride != 1 || retention.keep == Keep::budget) {
+            fail(layer, Errc::unsupported);
+        } else if (retention.keep == Keep::window || retention.keep == Keep::chunk) {
             set_window(layer, retention);
-        } else if (retention.keep != Keep::everything) {
-            fail(layer, Errc::unsupported);
-        } else if (retention.source != Source::decoder) {
-            fail(layer, Errc::unsupported);
         }
+    }
+    /// A cell is of one token of the sequence, and a window's are the trailing ones: its sinks would have no cell
+    /// (what `--keep` holds back when a context is full is not the layer's, and changes no cache).
+    constexpr bool has_cells(const Retention& retention) const noexcept {
+        return retention.source == Source::decoder && retention.lag == 0 && !retention.keeps_sinks();
     }
     constexpr void add_attention(u32 layer, const LayerForm& form) noexcept {
         Block& block = card.blocks[layer];
@@ -95,7 +98,9 @@ struct SpecReader {
             return;
         }
         const Role role = form.streams[0].role;
-        if (role == Role::state || role == Role::conv) {
+        if (!has_cells(form.retention)) {
+            fail(layer, Errc::unsupported);
+        } else if (role == Role::state || role == Role::conv) {
             add_state(layer, form);
         } else if (role == Role::index) {
             card.indexed = card.blocks[layer].index = true;
@@ -120,6 +125,9 @@ struct SpecReader {
 /// Errors: a model that the engine has no memory for (several window sizes, several state shapes ...).
 constexpr Result<Card> card_from(const ModelSpec& model) noexcept {
     SpecReader reader{};
+    if (const Error wrong = check_scale(model, 1); wrong.code != Errc::ok) {
+        return wrong;
+    }
     if (model.layers > max_blocks) {
         return Error{.code = Errc::capacity, .got = model.layers, .want = max_blocks};
     }

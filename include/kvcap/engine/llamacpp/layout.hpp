@@ -71,7 +71,7 @@ struct Layout {
 };
 
 constexpr u64 window_cells(const Card& card, const Resolved& to, bool full, bool unified) noexcept {
-    const u64 wanted = u64{card.window} * (unified ? to.n_seq_max : 1) + to.n_ubatch;
+    const u64 wanted = saturating_sum(u64{card.window} * (unified ? to.n_seq_max : 1), to.n_ubatch);
     return full ? to.n_ctx_seq : round_up(smaller(to.n_ctx_seq, wanted), cell_step);
 }
 

@@ -116,7 +116,7 @@ constexpr Result<Resolved> resolve(const Card& card, const Options& options) noe
     to.n_ctx_seq = to.n_ctx;
     if (!to.kv_unified) {
         to.n_ctx_seq = round_up(to.n_ctx / to.n_seq_max, cell_step);
-        to.n_ctx = to.n_ctx_seq * to.n_seq_max;
+        to.n_ctx = saturating_product(to.n_ctx_seq, to.n_seq_max);
     }
     return to;
 }

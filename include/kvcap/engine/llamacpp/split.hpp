@@ -212,8 +212,7 @@ constexpr Slices slices(const Card& card, const CacheShape& cache, u32 block, Pl
 constexpr void add_slices(PerDevice& to, const Slices& cut, u64 bytes, u64 row, const Devices& devices,
                           const Backend& backend) noexcept {
     for (u32 d = 0; d < devices.count && row != 0; ++d) {
-        const u64 own =
-            cut.mirrored ? bytes : bytes / row * cut.elements[d] + bytes % row * cut.elements[d] / row;
+        const u64 own = cut.mirrored ? bytes : product_over(bytes, cut.elements[d], row);
         to.device[d] = saturating_sum(to.device[d], round_up(own, backend.align));
     }
 }

@@ -51,14 +51,15 @@ constexpr double compressed_cell(const Local& local, const Options& options) noe
 }
 
 constexpr u64 request_rows(u64 requests, const Options& options) noexcept {
-    return requests + (options.decode_only ? options.decode_extra_slots : 0) + 1;
+    return saturating_sum(saturating_sum(requests, options.decode_only ? options.decode_extra_slots : 0), 1);
 }
 
 /// Bytes of the 128-fold compressors' states for so many requests.
 constexpr u64 request_state_bytes(u64 requests, const Local& local, const Options& options) noexcept {
     const u64 ring = rings(options).hundredth;
-    const u64 rows = round_up(request_rows(requests, options) * ring + ring + 1, 128);
-    return rows * 2 * local.window.latent * options.compressor_state_bytes * local.hundredth_layers;
+    const u64 rows = round_up(saturating_sum(saturating_product(request_rows(requests, options), ring), ring + 1), 128);
+    const u64 row = saturating_product(2 * u64{local.window.latent}, options.compressor_state_bytes);
+    return saturating_product(rows, saturating_product(row, local.hundredth_layers));
 }
 
 constexpr TokenPools compressed_pools_of(u64 tokens, const Local& local, const Options& options) noexcept {

@@ -24,6 +24,9 @@ struct Engine {
         if (const Error wrong = check_workers(budget, sharding.pp); wrong.code != Errc::ok) {
             return wrong;
         }
+        if (const Error wrong = check_memory(budget); wrong.code != Errc::ok) {
+            return wrong;
+        }
         const double rest = static_cast<double>(least_available(budget).value) / bytes_per_gib;
         u64 fewest = not_set;
         u32 poorest = 0;

@@ -5,8 +5,8 @@
 // distributed/utils.get_pp_indices, adjust_hybrid_swa_layer_ids.
 #pragma once
 
+#include <kvcap/engine/scale.hpp>
 #include <kvcap/engine/sglang/options.hpp>
-#include <kvcap/sharding.hpp>
 
 namespace kvcap::inline v1::sglang {
 
@@ -22,8 +22,9 @@ struct Row {
     friend constexpr bool operator==(const Row&, const Row&) = default;
 };
 
-/// What SGLang makes of a cache. Windows of unlisted architectures, prompt-only and cross caches are full
-/// ones to it. entries: strided latents behind a window (DeepSeek-V4). none: constants outside the pool.
+/// What SGLang makes of a cache. Windows of unlisted architectures and cross caches are full ones to it. entries:
+/// strided latents behind a window (DeepSeek-V4). none: constants outside the pool. unsupported: among others sinks
+/// beside a window and caches of the prompt alone, for which it has no pool.
 enum class Part : u8 { full, window, index, entries, compressor, state, none, unsupported };
 
 /// Layers of one stage. window_of: tokens of the largest window.
@@ -49,15 +50,18 @@ struct Local {
 /// Ranks as the attention layers see them.
 constexpr Result<Sharding> attention_ranks(const ModelSpec& model, const Sharding& given,
                                            const Options& options) noexcept {
-    const u32 groups = options.attention_dp * given.cp;
+    const u64 groups = u64{options.attention_dp} * given.cp;
     if (given.tp == 0 || groups == 0 || options.page == 0) {
         return Errc::zero_parallelism;
+    }
+    if (const Error wrong = check_scale(model, options.page); wrong.code != Errc::ok) {
+        return wrong;
     }
     if (given.tp % groups != 0) {
         return Error{.code = Errc::not_divisible, .got = given.tp, .want = groups};
     }
     Sharding ranks = given;
-    ranks.tp = given.tp / groups;
+    ranks.tp = static_cast<u32>(given.tp / groups);
     ranks.uneven = Uneven::floor_at_least_one;
     ranks.remainder = Remainder::last;
     if (model.query_heads % ranks.tp != 0) {
@@ -72,16 +76,23 @@ constexpr bool known_state(Kind kind) noexcept {
            kind == Kind::lightning || kind == Kind::short_conv;
 }
 
+/// Its pools hold a request's own tokens, or all of an encoder's; of a window only the trailing tokens.
+constexpr bool has_pool(const Retention& stays) noexcept {
+    const bool own = stays.source == Source::decoder;
+    const bool encoder = stays.source == Source::encoder && stays.keep == Keep::everything;
+    return (own || encoder) && stays.keep != Keep::budget && stays.lag == 0 && !stays.keeps_sinks();
+}
+
 constexpr Part part_of(const LayerForm& form, const Options& options) noexcept {
     const Retention& stays = form.retention;
     if (stays.keep == Keep::once) {
         return Part::none;
     }
+    if (!has_pool(stays)) {
+        return Part::unsupported;
+    }
     if (stays.keep == Keep::last) {
         return known_state(form.kind) ? Part::state : Part::unsupported;
-    }
-    if (stays.keep == Keep::budget || stays.lag != 0) {
-        return Part::unsupported;
     }
     if (form.kind == Kind::compressor) {
         return options.window_pool ? Part::compressor : Part::unsupported;

@@ -141,7 +141,7 @@ constexpr Result<RankPools> rank_pools(const ModelSpec& model, const Sharding& s
     }
     rank.request_limit = *limit;
     rank.request_states =
-        rank.layers.compressed() ? request_rows(*limit, options) * rings(options).hundredth : 0;
+        rank.layers.compressed() ? saturating_product(request_rows(*limit, options), rings(options).hundredth) : 0;
     rank.allocated = allocation(*pools, *limit, rank.state_slots, rank.state, rank.layers, options);
     return rank;
 }

@@ -40,7 +40,7 @@ constexpr u64 host_tokens(const HostTier& tier, u64 device_tokens, u64 bytes_per
     const u64 asked = tier.size_gb > 0
                           ? floor_div(tier.size_gb * 1e9, static_cast<double>(bytes_per_token))
                           : truncated(static_cast<double>(device_tokens) * tier.ratio);
-    return (asked / page + 1) * page;
+    return saturating_product(asked / page + 1, page);
 }
 
 }  // namespace kvcap::inline v1::sglang

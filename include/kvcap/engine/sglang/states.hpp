@@ -139,14 +139,14 @@ constexpr Result<StateBudget> state_budget(double rest, Bytes slot, const Option
         budget.slots = slots_by_ratio(rest, slot, options);
     }
     if (options.speculation.on()) {
-        const u64 drafts = drafting_requests(budget.slots, options) * options.speculation.tokens;
-        budget.rest_gib -= gib(static_cast<double>(slot.value * drafts));
+        const u64 drafts = saturating_product(drafting_requests(budget.slots, options), options.speculation.tokens);
+        budget.rest_gib -= gib(static_cast<double>((slot * drafts).value));
     }
     if (budget.slots == 0) {
         return Error{
             .code = Errc::no_state_slots, .got = truncated(rest * bytes_per_gib), .want = slot.value};
     }
-    budget.rest_gib -= gib(static_cast<double>(budget.slots * slot.value));
+    budget.rest_gib -= gib(static_cast<double>((budget.slots * slot).value));
     return budget;
 }
 

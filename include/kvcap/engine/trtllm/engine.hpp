@@ -22,6 +22,9 @@ struct Engine {
         if (const Error wrong = check_workers(budget, sharding.pp); wrong.code != Errc::ok) {
             return wrong;
         }
+        if (const Error wrong = check_memory(budget); wrong.code != Errc::ok) {
+            return wrong;
+        }
         PoolPlan plan{};
         for (u32 stage = 0; stage < sharding.pp; ++stage) {
             const Result<StageLayers> layers = layers_on_stage(model, *ranks, stage, options);

@@ -5,6 +5,7 @@
 // kvCacheManager.cpp groupLayersByWindowSize.
 #pragma once
 
+#include <kvcap/engine/scale.hpp>
 #include <kvcap/engine/trtllm/blocks.hpp>
 #include <kvcap/engine/trtllm/states.hpp>
 
@@ -39,6 +40,9 @@ constexpr Result<Sharding> attention_ranks(const ModelSpec& model, const Shardin
     if (given.tp == 0 || options.tokens_per_block == 0) {
         return Errc::zero_parallelism;
     }
+    if (const Error wrong = check_scale(model, options.tokens_per_block); wrong.code != Errc::ok) {
+        return wrong;
+    }
     if (given.cp != 1) {
         return Error{.code = Errc::unsupported, .got = given.cp};
     }
@@ -56,6 +60,13 @@ constexpr u64 window_of(const LayerForm& form, const Options& options) noexcept 
     const bool windowed = form.retention.keep == Keep::window || form.retention.keep == Keep::chunk;
     return windowed && options.model_windows ? smaller(form.retention.span.value, options.max_seq_len)
                                              : options.max_seq_len;
+}
+
+/// Whose tokens its managers count: a sequence's own, or all of an encoder's. Sinks beside a window are refused by
+/// its own check ("streamLLM is not supported at the moment", kvCacheManager.cpp).
+constexpr bool counted(const Retention& stays) noexcept {
+    const bool encoder = stays.source == Source::encoder && stays.keep == Keep::everything;
+    return (stays.source == Source::decoder || encoder) && !stays.keeps_sinks();
 }
 
 /// Keys and values need one width; strided, budgeted and compressed caches are not covered.
@@ -115,6 +126,9 @@ constexpr Error add_cache(StageLayers& stage, const LayerForm& form, const Shard
                           const Options& options) noexcept {
     if (form.retention.keep == Keep::once) {
         return {};
+    }
+    if (!counted(form.retention)) {
+        return {.code = Errc::unsupported};
     }
     if (form.retention.keep == Keep::last) {
         return add_state(stage, form, ranks, options);

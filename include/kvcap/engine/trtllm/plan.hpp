@@ -73,6 +73,9 @@ constexpr Error add_stage(PoolPlan& plan, const Inplace<StagePool, 8>& pools, u3
     for (u32 i = 0; i < pools.size(); ++i) {
         const StagePool& own = pools[i];
         const u64 padding = own.kind == PoolKind::state ? 1 : 0;  // the slot that padded batches write to
+        if (saturating_product(own.each, own.blocks.primary) == off_scale) {
+            return {.code = Errc::overflow};
+        }
         const Pool pool{.units = own.blocks.primary, .spare = padding, .each = {own.each},
                         .second = own.blocks.secondary,
                         .allocated = {saturating_product(own.each, own.blocks.primary)}, .limiting = worker};

@@ -10,7 +10,7 @@ namespace kvcap::inline v1::trtllm {
 
 /// Slots of states: one a sequence, and one for padding.
 constexpr u64 state_slots(const Options& options) noexcept {
-    return options.max_batch + 1;
+    return saturating_sum(options.max_batch, 1);
 }
 
 /// How a worker's memory is divided before blocks are cut. memory: of self attention.
@@ -24,7 +24,7 @@ constexpr Result<Division> divide(u64 free_bytes, const StageLayers& stage, cons
     const bool one_python_window = options.path == Path::python && stage.windows.size() == 1;
     Division division{.memory = one_python_window ? python_memory(free_bytes, options)
                                                   : static_cast<double>(primary_bytes(free_bytes, options)),
-                      .states = stage.state * state_slots(options)};
+                      .states = saturating_product(stage.state, state_slots(options))};
     division.memory -= static_cast<double>(stage.state == 0 ? 0 : division.states);
     if (division.memory < 0) {
         return Error{

@@ -53,10 +53,10 @@ struct HybridBudget {
             return attention;
         }
         const u64 broken =
-            interval % tokens_per_block != 0 ? ceil_div(attention * tokens_per_block, interval) : 0;
-        return attention + ceil_div(state, interval) + broken;
+            interval % tokens_per_block != 0 ? ceil_div(saturating_product(attention, tokens_per_block), interval) : 0;
+        return saturating_sum(attention, saturating_sum(ceil_div(state, interval), broken));
     }
-    constexpr u64 intercept() const noexcept { return slots * state; }
+    constexpr u64 intercept() const noexcept { return saturating_product(slots, state); }
     constexpr u64 max_tokens(u64 budget) const noexcept {
         return budget > intercept() && slope() > 0 ? (budget - intercept()) / slope() : 0;
     }

@@ -25,8 +25,7 @@ constexpr Steps steps_of(const Spec& spec, const Load& load, const Rules& rules)
     switch (spec.kind) {
         case SpecKind::window:
         case SpecKind::window_mla:
-            return {.cap = saturating_sum(spec.window + spec.extra - (spec.window + spec.extra == 0 ? 0 : 1),
-                                          load.in_flight),
+            return {.cap = saturating_sum(larger(saturating_sum(spec.window, spec.extra), 1) - 1, load.in_flight),
                     .per = spec.block, .plus = 1};
         case SpecKind::chunked: return {.cap = saturating_sum(spec.chunk, load.in_flight), .per = spec.block};
         case SpecKind::cross: return {.source = Source::encoder, .per = spec.block};
@@ -71,7 +70,7 @@ struct OnStage {
                 const GroupKind& kind = grouping.kinds[grouping.placed[c].group_class];
                 const u32 at = first[grouping.placed[c].group_class] + grouping.placed[c].group;
                 ++caches[at];
-                bytes[at] += kind.mixed ? grouping.specs[cache.spec].page() : kind.page;
+                bytes[at] = saturating_sum(bytes[at], kind.mixed ? grouping.specs[cache.spec].page() : kind.page);
             }
         }
     }

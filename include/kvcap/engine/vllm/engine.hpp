@@ -3,6 +3,7 @@
 // refuses, and which prefix it would skip. `--max-model-len`, `--block-size` ... are fields of Options.
 #pragma once
 
+#include <kvcap/engine/scale.hpp>
 #include <kvcap/engine/vllm/classes.hpp>
 #include <kvcap/engine/vllm/grouping.hpp>
 #include <kvcap/engine/vllm/hits.hpp>
@@ -81,6 +82,9 @@ struct Engine {
         if (const Error wrong = check_split(model, made.sharding); wrong.code != Errc::ok) {
             return wrong;
         }
+        if (const Error wrong = check_scale(model, made.options.block_size); wrong.code != Errc::ok) {
+            return wrong;
+        }
         const Result<BlockSizes> blocks = block_sizes_of(model, made.options, rules, made.sharding);
         if (!blocks) {
             return blocks.error();
@@ -108,7 +112,13 @@ struct Engine {
             outcome.error = check_budget(budget, outcome.design.sharding.pp);
         }
         if (outcome.error.code == Errc::ok) {
+            outcome.error = check_memory(budget);
+        }
+        if (outcome.error.code == Errc::ok) {
             run(budget, outcome);
+        }
+        if (outcome.runs() && outcome.plan.pools[0].allocated.value == off_scale) {
+            outcome.error = {.code = Errc::overflow};
         }
         if (outcome.runs()) {
             fill_pages(model, outcome);

@@ -18,24 +18,25 @@ struct Making {
 constexpr Result<SpecKind> kind_of(const LayerForm& form) noexcept {
     const Retention& kept = form.retention;
     const Error unknown{.code = Errc::unsupported, .got = static_cast<u64>(form.kind)};
+    const bool latent = form.kind != Kind::attention;
+    const bool encoder = kept.source == Source::encoder;
+    const bool crossing = encoder && kept.keep == Keep::everything && !latent;
+    if (kept.source == Source::prompt || (encoder && !crossing)) {
+        return unknown;
+    }
     if (is_state(form)) {
         return SpecKind::state;
     }
-    if (kept.source == Source::prompt || kept.keep == Keep::budget || kept.lag != 0) {
+    if (kept.keep == Keep::budget || kept.lag != 0 || kept.keeps_sinks()) {
         return unknown;
     }
-    const bool latent = form.kind != Kind::attention;
-    if (kept.source == Source::encoder) {
-        return latent ? Result<SpecKind>{unknown} : Result<SpecKind>{SpecKind::cross};
+    if (crossing) {
+        return SpecKind::cross;
     }
     switch (kept.keep) {
         case Keep::everything:
             return latent ? SpecKind::mla : kept.sinks.value != 0 ? SpecKind::sink : SpecKind::full;
-        case Keep::window:
-            if (kept.sinks.value != 0) {
-                return unknown;
-            }
-            return latent ? SpecKind::window_mla : SpecKind::window;
+        case Keep::window: return latent ? SpecKind::window_mla : SpecKind::window;
         case Keep::chunk: return latent ? Result<SpecKind>{unknown} : Result<SpecKind>{SpecKind::chunked};
         default: break;
     }

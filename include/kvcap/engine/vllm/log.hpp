@@ -5,6 +5,7 @@
 #pragma once
 
 #include <bit>
+#include <kvcap/engine/python_arithmetic.hpp>
 #include <kvcap/engine/vllm/pool.hpp>
 
 namespace kvcap::inline v1::vllm {
@@ -67,10 +68,10 @@ constexpr Log log_of(const Planning& with, const Sizing& sizing, u64 reported_bl
         log.concurrency = static_cast<double>(sizing.blocks) / static_cast<double>(log.request_blocks);
     }
     if (with.rules.has(Change::logs_concurrency)) {
-        log.tokens = static_cast<u64>(log.concurrency * static_cast<double>(sizing.max_len));
+        log.tokens = truncated(log.concurrency * static_cast<double>(sizing.max_len));
     } else {
         const u64 groups = larger(with.grouping.groups(), 1);
-        log.tokens = saturating_product(sizing.blocks / groups * reported_block, with.load.dcp);
+        log.tokens = saturating_product(saturating_product(sizing.blocks / groups, reported_block), with.load.dcp);
     }
     for (const Spec& spec : with.layout.specs) {
         if (spec.kind == SpecKind::state && log.state == 0) {
