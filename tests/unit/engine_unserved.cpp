@@ -16,6 +16,7 @@ namespace {
 
 constexpr Gqa heads{.kv_heads = 8, .head_dim = 128};
 constexpr Bytes memory[] = {60_GiB};
+constexpr kvcap::llamacpp::Engine llamacpp_engine{{.n_ctx = 4096}};
 
 /// Two layers of full attention, and on the second one a cache more that is kept so.
 ModelSpec beside_full(const Retention& kept) {
@@ -37,7 +38,7 @@ void say_all(const ModelSpec& model, const Error& wanted) {
     CHECK(planned(kvcap::sglang::Engine{}, model).error() == wanted);
     CHECK(planned(kvcap::sglang::Engine{{.window_pool = true}}, model).error() == wanted);
     CHECK(planned(kvcap::trtllm::Engine{}, model).error() == wanted);
-    CHECK(planned(kvcap::llamacpp::Engine{}, model).error() == wanted);
+    CHECK(planned(llamacpp_engine, model).error() == wanted);
 }
 
 constexpr Error at_second{.code = Errc::unsupported, .layer = 1};
@@ -64,9 +65,9 @@ TEST_CASE("no engine keeps first tokens beside a window, nor the prompt's tokens
 TEST_CASE("an encoder's tokens have a place as a whole, and in llama.cpp none") {
     const ModelSpec crossing = beside_full({.source = Source::encoder});
     say_all(crossing, {});
-    const auto plan = planned(kvcap::llamacpp::Engine{}, crossing);
+    const auto plan = planned(llamacpp_engine, crossing);
     REQUIRE(plan);
-    CHECK(plan->pools == planned(kvcap::llamacpp::Engine{}, compose(repeat(2, heads), QueryHeads{8}).value())->pools);
+    CHECK(plan->pools == planned(llamacpp_engine, compose(repeat(2, heads), QueryHeads{8}).value())->pools);
     const ModelSpec part = beside_full({.keep = Keep::window, .source = Source::encoder, .span = 64_tok});
     CHECK(planned(kvcap::vllm::Engine{}, part).error() == at_second);
     CHECK(planned(kvcap::sglang::Engine{{.window_pool = true}}, part).error() == at_second);
@@ -85,8 +86,8 @@ TEST_CASE("where everything stays, sinks free nothing and change no pool; entrie
     };
     CHECK(same(kvcap::sglang::Engine{}));
     CHECK(same(kvcap::trtllm::Engine{}));
-    CHECK(same(kvcap::llamacpp::Engine{}));
-    CHECK(planned(kvcap::llamacpp::Engine{}, beside_full({.stride = 8})).error() == at_second);
+    CHECK(same(llamacpp_engine));
+    CHECK(planned(llamacpp_engine, beside_full({.stride = 8})).error() == at_second);
 }
 
 TEST_CASE("the program names the layer and the rules that have no case for it") {
