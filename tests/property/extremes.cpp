@@ -114,7 +114,8 @@ TEST_CASE("extremes: held bytes and their inverses are exact or refused") {
         const bool excused = off_scale_by_itself(model, at);
         CAPTURE(i, seed(), excused);
         REQUIRE(sided.agrees(fold(model, at), exact, excused, [](const Footprint& f) { return f.total().value; }));
-        REQUIRE(sided.agrees(over_ranks(model, at, {}), exact, excused, [](const Spread& s) { return s.unique.value; }));
+        REQUIRE(sided.agrees(over_ranks(model, at, {}), exact, excused,
+                             [](const Spread& ranks) { return ranks.unique.value; }));
         const u64 batch = larger(any_size(random, off_scale), 1);
         REQUIRE(sided.agrees(fullest_rank(model, at, {}, batch), wide_sum(wide_product(each, batch), once), excused,
                              [](Bytes bytes) { return bytes.value; }));
