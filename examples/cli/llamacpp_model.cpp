@@ -21,8 +21,9 @@ LlamaModel llama_model(const Model& model) {
     }
     const Result<llamacpp::Card> card = llamacpp::card_from(model.read.spec);
     if (!card) {
-        stop(Exit::unknown_architecture, model.label + ": llama.cpp has no memory for these caches: " +
-                                             report::text_of(card.error()));
+        const std::string about = model.label.empty() ? "" : model.label + ": ";
+        stop(Exit::unknown_architecture,
+             about + "llama.cpp has no memory for these caches: " + report::text_of(card.error()));
     }
     out.card = *card;
     out.card.context = static_cast<u32>(smaller(model.read.max_context, ~u32{0}));
