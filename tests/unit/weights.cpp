@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include <catch2/catch.hpp>
 #include <kvcap/io/model_weights.hpp>
+#include <random>
 
 using namespace kvcap;
 namespace fs = std::filesystem;
@@ -120,6 +121,54 @@ TEST_CASE("a tied head lies on the first and on the last stage", "[weights]") {
         *derived_weights(dense("llama", 16, 2048, 32, 8, 8192, 128256, R"(, "tie_word_embeddings": true)"))
              .value;
     CHECK(on_rank(tied, 1, 2, 1, 0) + on_rank(tied, 1, 2, 1, 1) == tied.bytes + u64{128256} * 2048 * 2);
+}
+
+TEST_CASE("a sum dealt to parts is their sum again, on one rank and over all stages", "[weights]") {
+    const u64 seed = std::random_device{}();
+    CAPTURE(seed);
+    std::mt19937_64 random{seed};
+    const Weights shapes[] = {*derived_weights(llama3_8b), *derived_weights(deepseek_v3), io::even_layers(61)};
+    for (int i = 0; i < 300; ++i) {
+        const Weights& shape = shapes[i % 3];
+        const u64 total = i < 3 ? static_cast<u64>(i) : random() >> random() % 60;
+        const Weights all = spread(shape, WeightSource::index, total, {});
+        u64 sum = 0;
+        for (const WeightGroup& group : all.groups) {
+            sum += group.bytes;
+        }
+        CAPTURE(i, total);
+        CHECK(sum == total);
+        CHECK(on_rank(all, 1, 1) == total);
+        u64 stages = 0;
+        for (u32 stage = 0; stage < 4; ++stage) {
+            stages += on_rank(all, 1, 4, 1, stage);
+        }
+        CHECK(stages == total);
+        CHECK(4 * on_rank(all, 4, 1) >= total);  // nothing is lost where a part is divided either
+    }
+}
+
+TEST_CASE("proportions are exact beyond 53 and 64 bits, and the largest remainders are rounded up", "[weights]") {
+    CHECK(io::in_proportion(10, {1, 1, 1}) == std::vector<u64>{4, 3, 3});
+    CHECK(io::in_proportion(10, {0, 0}) == std::vector<u64>{10, 0});
+    CHECK(io::in_proportion(7, {5, 0, 3, 1}) == std::vector<u64>{4, 0, 2, 1});  // 3.9, 0, 2.3, 0.8
+    CHECK(io::in_proportion(off_scale, {off_scale / 2, off_scale / 2}) ==
+          std::vector<u64>{(off_scale >> 1) + 1, off_scale >> 1});
+    CHECK(io::share_of(off_scale, off_scale, off_scale) == io::Share{off_scale, 0});
+    CHECK(io::share_of(u64{1} << 63, 3, 7) == io::Share{3952873730080618203, 3});  // 3 x 2^63 = 7q + 3
+    std::mt19937_64 random{7};
+    for (int i = 0; i < 1000; ++i) {
+        const u64 all = 1 + random() % (u64{1} << 32);
+        const u64 part = random() % (all + 1);
+        const u64 total = random() % (u64{1} << 32);
+        const io::Share share = io::share_of(total, part, all);
+        CHECK(share.whole == total * part / all);
+        CHECK(share.rest == total * part % all);
+    }
+    for (const std::vector<u64>& to : {std::vector<u64>{off_scale, off_scale, 1}, std::vector<u64>{off_scale, 5}}) {
+        const std::vector<u64> parts = io::in_proportion(1'000'003, to);
+        CHECK(std::accumulate(parts.begin(), parts.end(), u64{0}) == 1'000'003);
+    }
 }
 
 TEST_CASE("safetensors headers without sense are refused, and sums never wrap", "[weights]") {

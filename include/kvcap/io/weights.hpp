@@ -5,6 +5,7 @@
 #pragma once
 
 #include <kvcap/io/diagnosis.hpp>
+#include <kvcap/io/proportion.hpp>
 #include <kvcap/sharding.hpp>
 
 namespace kvcap::inline v1 {
@@ -82,6 +83,11 @@ inline constexpr const char* weight_rule =
     "vocabulary, attention and MLP divided by tp; k and v copied where key heads are fewer; experts by ep, else by tp; "
     "norms, routers and latent down-projections whole; embedding on the first stage, head on the last";
 
+/// Bytes of `own` of `heads` heads, rounded up. pre: 0 < own <= heads < 2^32
+constexpr u64 part_of_heads(u64 bytes, u64 own, u64 heads) noexcept {
+    return bytes / heads * own + ceil_div(bytes % heads * own, heads);
+}
+
 /// Bytes of one group on a rank of `stage`; rounded up where a part does not divide.
 inline u64 bytes_on_rank(const WeightGroup& group, const WeightSplit& split) noexcept {
     const u32 tp = split.sharding.tp == 0 ? 1 : split.sharding.tp;
@@ -95,7 +101,7 @@ inline u64 bytes_on_rank(const WeightGroup& group, const WeightSplit& split) noe
         case WeightPart::whole: return group.bytes;
         case WeightPart::keys: {
             const u64 heads = group.heads == 0 ? attention_tp : group.heads;
-            return group.bytes / heads * ceil_div(heads, attention_tp);
+            return part_of_heads(group.bytes, ceil_div(heads, attention_tp), heads);
         }
     }
     return group.bytes;
@@ -121,21 +127,22 @@ inline Result<Bytes> weights_on_rank(const Weights& weights, const WeightSplit& 
     return Bytes{sum};
 }
 
-/// The groups of `shape` with the bytes of `total`: where only a sum is known (a card, an index), bytes
-/// follow parameters.
+/// The groups of `shape` with the bytes of `total`: where only a sum is known (a card, an index), bytes follow
+/// parameters by largest remainders, and add up to it.
 inline Weights spread(const Weights& shape, WeightSource source, u64 total, std::vector<WeightType> types) {
     Weights all{.source = source, .parameters = shape.parameters, .bytes = total, .layers = shape.layers,
                 .tied = shape.tied, .types = std::move(types), .groups = shape.groups};
-    u64 left = total;
-    u64 of = shape.parameters;
-    for (WeightGroup& group : all.groups) {
-        const double share = of == 0 ? 0.0 : static_cast<double>(group.parameters) / static_cast<double>(of);
-        group.bytes = group.parameters == of ? left : static_cast<u64>(share * static_cast<double>(left));
-        left -= smaller(group.bytes, left);
-        of -= group.parameters;
-    }
     if (all.groups.empty()) {
         all.groups.push_back({.part = WeightPart::dense, .layer = no_layer, .parameters = 0, .bytes = total});
+        return all;
+    }
+    std::vector<u64> parameters;
+    for (const WeightGroup& group : all.groups) {
+        parameters.push_back(group.parameters);
+    }
+    const std::vector<u64> bytes = io::in_proportion(total, std::move(parameters));
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        all.groups[i].bytes = bytes[i];
     }
     return all;
 }
