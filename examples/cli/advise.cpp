@@ -1,42 +1,32 @@
 // SPDX-License-Identifier: MIT
 // kvcap advise MODEL: which technique helps this load on these GPUs, by how much, how to verify it, and its
 // risk.
+#include "advise.hpp"
+
 #include "context_ranks.hpp"
-#include "screen.hpp"
-#include "work.hpp"
 
 #include <cmath>
 #include <kvcap/io/similarity.hpp>
-#include <kvcap/io/spec_line.hpp>
 #include <kvcap/report/advice.hpp>
-#include <kvcap/report/json.hpp>
 #include <memory>
 
 namespace kvcap::cli {
 
 namespace {
 
-struct AdviseOptions {
-    ModelOptions model;
-    ShardingOptions sharding;
-    LengthOptions lengths;
-    DeviceOptions device;
-    u32 gpus = 0;
-    std::string util = "0.9";
-    std::string non_kv = "0B";
-    std::string weights;
-    std::string goal = "memory";
-    std::string prefix = "0";
-    std::string similarity;
-    double threshold = 0.98;
-    double fallback = 0;
-    bool accept_stale = false;
-    std::string window = "4096";
-    double budget = 0.2;
-    double rank = 0.5;
-    bool explain = false;
-    Output output;
-};
+/// GPUs that the split takes, all replicas together.
+u64 gpus_of_split(const AdviseOptions& options) {
+    const ShardingOptions& split = options.sharding;
+    return saturating_product(saturating_product(u64{split.tp} * split.pp, own_context_ranks(split)), split.dp);
+}
+
+}  // namespace
+
+u32 gpus_of(const AdviseOptions& options) {
+    return options.gpus != 0 ? options.gpus : static_cast<u32>(smaller(gpus_of_split(options), 0xffff'ffff));
+}
+
+namespace {
 
 Aim aim_of(const std::string& name) {
     for (const Aim aim : {Aim::memory, Aim::latency, Aim::ttft, Aim::throughput}) {
@@ -90,24 +80,6 @@ LayerList reusing_of(const AdviseOptions& options, const Work& work) {
     return layers;
 }
 
-/// GPUs that the split takes, all replicas together.
-u64 gpus_of_split(const AdviseOptions& options) {
-    const ShardingOptions& split = options.sharding;
-    return saturating_product(saturating_product(u64{split.tp} * split.pp, own_context_ranks(split)), split.dp);
-}
-
-/// GPUs there are: those of --gpus, or as many as the split takes.
-u32 gpus_of(const AdviseOptions& options) {
-    return options.gpus != 0 ? options.gpus : static_cast<u32>(smaller(gpus_of_split(options), 0xffff'ffff));
-}
-
-struct Asked {
-    Variant variant{};
-    Wanted wanted{};
-    Tries tries{};
-    Aim aim = Aim::memory;
-};
-
 Asked asked_of(const AdviseOptions& options, const Work& work) {
     const std::vector<u64> points = options.lengths.points(work.model.read);
     if (points.size() != 1 || points[0] == 0 || options.lengths.sequences() == 0) {
@@ -157,89 +129,6 @@ auto site_of(const AdviseOptions& options, const Work& work, const Machine& mach
     return Site{machine.device, room, gpus_of(options), u64{work.mixture.hidden}, work.facts, reads, stored};
 }
 
-std::string table_of(const Asked& asked, const Costs& baseline, const std::vector<Advice>& all) {
-    using A = report::Align;
-    report::Table table{{A::right, A::left, A::right, A::right, A::left}};
-    table.row({"", "choice", std::string{report::heading_of(asked.aim)}, "saves", "needs"});
-    table.row(
-        {"", "as asked", report::price_words(baseline, asked.aim), "", baseline.fits ? "" : "does not fit"});
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const Advice& one = all[i];
-        const std::string needs{report::words_of(needs_of(one.choice.technique))};
-        table.row({std::to_string(i + 1), report::name_of(one.choice),
-                   report::price_words(one.costs, asked.aim), report::percent(one.saved),
-                   needs + (one.costs.fits ? "" : "; no fit")});
-    }
-    return table.text();
-}
-
-std::string screen_of(const AdviseOptions& options, const Work& work, const Machine& machine,
-                      const Asked& asked, const Costs& baseline, const std::vector<Advice>& all,
-                      const Session& session) {
-    const u64 tokens = (asked.wanted.each.prompt + asked.wanted.each.decoded).value;
-    std::string out = heading(work.model, fmt::format("TP {}", asked.variant.sharding.tp), session);
-    out += paragraph(fmt::format(
-               "{} of {} tokens on {} x {}, goal {}; held bytes and bounds at peak, not predictions",
-               report::counted(asked.wanted.sequences, "sequence", "sequences"), report::grouped(tokens),
-               gpus_of(options), machine.gpu.title,
-               report::name_of(asked.aim))) +
-           '\n';
-    out += table_of(asked, baseline, all);
-    out += session.bold(paragraph(report::verdict_words(all, baseline, asked.aim))) + '\n';
-    std::size_t said = 0;
-    for (const Advice& one : all) {
-        if (!options.explain && (said == 3 || one.saved <= 0)) {
-            break;
-        }
-        out += fmt::format("{}\n", report::name_of(one.choice));
-        out += paragraph(fmt::format("  verify: {}", report::verify_of(one.choice.technique))) + '\n';
-        out += paragraph(fmt::format("  risk: {}", report::risk_words(one.choice.technique))) + '\n';
-        ++said;
-    }
-    const bool stacked = !asked.tries.reusing.empty() && kv_heads(work.model.spec) == 0;
-    out += stacked
-               ? paragraph(
-                     "depth reuse on a latent: the savings stack, and so may the losses; measure each apart, "
-                     "then both") +
-                     '\n'
-               : "";
-    return out;
-}
-
-void add_costs(report::Json& json, const Costs& costs) {
-    json.field("fits", costs.fits).field("memory_bytes", costs.memory).field("cache_bytes", costs.cache);
-    json.field("most_sequences", costs.most).field("step_seconds", costs.step, 9);
-    json.field("first_token_seconds", costs.first, 9).field("tokens_per_second", costs.rate, 1);
-    json.field("cache_share_of_reads", costs.cache_share(), 6);
-}
-
-std::string json_of(const AdviseOptions& options, const Work& work, const Machine& machine,
-                    const Asked& asked, const Costs& baseline, const std::vector<Advice>& all) {
-    report::Json json;
-    json.object().field("schema", "kvcap.advise/1");
-    write_model(json, work.model, options.model.kv_cache_dtype);
-    json.field("gpu", machine.gpu.name);
-    json.field("gpus", gpus_of(options));
-    json.field("tp", asked.variant.sharding.tp).field("goal", report::name_of(asked.aim));
-    json.field("tokens", (asked.wanted.each.prompt + asked.wanted.each.decoded).value);
-    json.field("sequences", asked.wanted.sequences);
-    json.object("as_asked", report::Layout::flat);
-    add_costs(json, baseline);
-    json.end().field("verdict", report::verdict_words(all, baseline, asked.aim)).array("choices");
-    for (const Advice& one : all) {
-        const Technique technique = one.choice.technique;
-        json.object().field("technique", report::key_of(technique)).field("size", one.choice.size);
-        json.field("name", report::name_of(one.choice)).field("saved", one.saved, 6);
-        json.field("needs", report::words_of(needs_of(technique)));
-        json.field("risk", report::words_of(risk_of(technique)));
-        add_costs(json, one.costs);
-        json.field("verify", report::verify_of(technique))
-            .field("risk_words", report::risk_words(technique))
-            .end();
-    }
-    return json.end().end().text();
-}
-
 void run(const AdviseOptions& options, Session& session) {
     options.output.begin(session);
     const Machine machine = machine_of(options.device);
@@ -256,9 +145,8 @@ void run(const AdviseOptions& options, Session& session) {
         kvcap::advise(asked.variant, site, asked.wanted, asked.aim, asked.tries, baseline);
     const bool fits = baseline.fits || (!all.empty() && all.front().costs.fits);
     session.exit = fits ? Exit::ok : Exit::does_not_fit;
-    session.print(options.output.json ? json_of(options, work, machine, asked, baseline, all)
-                                      : screen_of(options, work, machine, asked, baseline, all, session) +
-                                            notes_text(work.notes, false, session));
+    const Advised advised{options, work, machine, asked, baseline, all};
+    session.print(options.output.json ? advise_json(advised) : advise_screen(advised, session));
 }
 
 }  // namespace
