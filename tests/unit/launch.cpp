@@ -93,6 +93,18 @@ TEST_CASE("launch lines as people write them", "[launch]") {
         "--max-running-requests 64 --mem-fraction-static 0.8");
     CHECK(sglang.attention_dp);
     CHECK(sglang.sequences == 4);
+    // The same servers by their other names: modules of Python's, and SGLang's own program.
+    const Launch served = read("vllm serve m -tp 2 --max-model-len 8192");
+    for (const char* begin : {"python -m vllm.entrypoints.openai.api_server", "python3 -m vllm.entrypoints.api_server",
+                              "/opt/venv/bin/python -u -m vllm.entrypoints.cli.main serve", "python3 -m vllm serve"}) {
+        CHECK(read(std::string{begin} + " --model=m -tp 2 --max-model-len 8192") == served);
+    }
+    const Launch launched = read("python -m sglang.launch_server --model-path m --tp 2 --context-length 8192");
+    CHECK(launched.engine == "sglang");
+    CHECK(read("sglang serve --model-path m --tp 2 --context-length 8192") == launched);
+    CHECK(read("sglang serve m --tp 2 --context-length 8192") == launched);
+    CHECK(read("mpirun -n 2 trtllm-serve m --free_gpu_memory_fraction 0.7").util == "0.7");
+    CHECK(read("llama-server --hf-repo m -c 8") == read("llama-server -m m -c 8"));
     const Launch llama = read("./llama-server -hf org/m-GGUF -c 65536 -np 4 -ctk q8_0 -fa on -kvu");
     CHECK(llama.tokens == 65536);  // one cache for all
     CHECK(read("llama-server -m m.gguf -c 65536 -np 4").tokens == 16384);
@@ -125,6 +137,8 @@ TEST_CASE("launch lines as people write them", "[launch]") {
 TEST_CASE("launch lines that say nothing or nonsense are refused at their place", "[launch]") {
     refused("", "vllm serve");
     refused("vllm bench m", "vllm serve");
+    refused("sglang bench m", "sglang serve");
+    refused("python -m vllm.entrypoints.openai.api_server", "model");
     refused("vllm serve", "model");
     refused("vllm serve m --tensor-parallel-size", "--tensor-parallel-size: nothing; wanted a value");
     refused("vllm serve m -tp 0", "-tp: \"0\"");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What deployment does an engine's launch line describe? vllm serve, sglang.launch_server, llama-server,
-// trtllm-serve (and the YAML that its own flags cannot say), read into one value. report/launch.hpp writes
-// the same lines.
+// What deployment does an engine's launch line describe? vllm serve, vllm.entrypoints.openai.api_server,
+// sglang.launch_server, sglang serve, llama-server, trtllm-serve (and the YAML that its own flags cannot say), read
+// into one value. report/launch.hpp writes such lines.
 #pragma once
 
 #include <kvcap/io/launch/reader.hpp>
@@ -15,7 +15,8 @@ inline Diagnosed<Launch> read_launch(std::string_view line) {
         for (std::size_t at = 0; at < words.size(); ++at) {
             const std::string_view word = words[at];
             const bool named = word == syntax.program || word.ends_with("/" + std::string{syntax.program});
-            if (!named || (syntax.engine == "vllm" && (at + 1 == words.size() || words[at + 1] != "serve"))) {
+            const bool begun = syntax.verb.empty() || (at + 1 < words.size() && words[at + 1] == syntax.verb);
+            if (!named || !begun) {
                 continue;
             }
             io::LaunchReader reader{syntax, words};
@@ -36,7 +37,8 @@ inline Diagnosed<Launch> read_launch(std::string_view line) {
     return Problem{Trouble::invalid,
                    "launch line",
                    line.empty() ? "nothing" : '"' + std::string{line.substr(0, 60)} + '"',
-                   "vllm serve, python -m sglang.launch_server, llama-server or trtllm-serve with its flags",
+                   "vllm serve, python -m vllm.entrypoints.openai.api_server, python -m sglang.launch_server, sglang "
+                   "serve, llama-server or trtllm-serve with its flags",
                    {}};
 }
 

@@ -82,6 +82,8 @@ inline constexpr LaunchFlag llama_flags[] = {
     {"-m", LaunchField::model},
     {"--model", LaunchField::model},
     {"-hf", LaunchField::model},
+    {"-hfr", LaunchField::model},
+    {"--hf-repo", LaunchField::model},
     {"-c", LaunchField::context},
     {"--ctx-size", LaunchField::context},
     {"-np", LaunchField::sequences},
@@ -107,6 +109,7 @@ inline constexpr LaunchFlag trtllm_flags[] = {
     {"--max_batch_size", LaunchField::sequences},
     {"--kv_cache_dtype", LaunchField::dtype},
     {"--kv_cache_free_gpu_memory_fraction", LaunchField::util},
+    {"--free_gpu_memory_fraction", LaunchField::util},
     {"--extra_llm_api_options", LaunchField::yaml},
     {"--config", LaunchField::yaml},
 };
@@ -141,19 +144,24 @@ inline std::string long_name(std::string_view flag) {
     return name;
 }
 
-/// Flags of one engine, and how its line begins.
+/// Flags of one engine, and how its line begins: a program or a module of Python's, and its verb where it needs one.
 struct LaunchSyntax {
     std::string_view engine;
     std::string_view program;
+    std::string_view verb;
     const LaunchFlag* flags;
     std::size_t count;
 };
 
 inline constexpr LaunchSyntax launch_syntaxes[] = {
-    {"vllm", "vllm", vllm_flags, std::size(vllm_flags)},
-    {"sglang", "sglang.launch_server", sglang_flags, std::size(sglang_flags)},
-    {"llamacpp", "llama-server", llama_flags, std::size(llama_flags)},
-    {"trtllm", "trtllm-serve", trtllm_flags, std::size(trtllm_flags)},
+    {"vllm", "vllm", "serve", vllm_flags, std::size(vllm_flags)},
+    {"vllm", "vllm.entrypoints.openai.api_server", "", vllm_flags, std::size(vllm_flags)},
+    {"vllm", "vllm.entrypoints.api_server", "", vllm_flags, std::size(vllm_flags)},
+    {"vllm", "vllm.entrypoints.cli.main", "serve", vllm_flags, std::size(vllm_flags)},
+    {"sglang", "sglang.launch_server", "", sglang_flags, std::size(sglang_flags)},
+    {"sglang", "sglang", "serve", sglang_flags, std::size(sglang_flags)},
+    {"llamacpp", "llama-server", "", llama_flags, std::size(llama_flags)},
+    {"trtllm", "trtllm-serve", "", trtllm_flags, std::size(trtllm_flags)},
 };
 
 /// "65536", "64k" and "64K" (vLLM: k = 1,000, K = 1,024; the other engines write plain numbers).
