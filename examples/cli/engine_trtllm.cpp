@@ -99,8 +99,9 @@ EngineAnswer ask_trtllm(const EngineQuestion& question) {
         if (answer.error.code == Errc::no_state_slots) {
             answer.refusal = fmt::format("{} bytes are left, less than the {} state slots of --max-batch-size {} "
                                          "({} bytes)",
-                                         answer.error.got, engine.options.max_batch + 1, engine.options.max_batch,
-                                         answer.error.want);
+                                         report::grouped(answer.error.got),
+                                         report::grouped(engine.options.max_batch + 1), engine.options.max_batch,
+                                         report::grouped(answer.error.want));
         }
         return answer;
     }
@@ -115,7 +116,8 @@ EngineAnswer ask_trtllm(const EngineQuestion& question) {
         answer.longest_hint = answer.plan.max_len;
         answer.notes.push_back(
             {Origin::derived, "max_seq_len",
-             fmt::format("the pool cuts it to {} tokens, silently but for a warning", answer.plan.max_len)});
+             fmt::format("the pool cuts it to {} tokens, silently but for a warning",
+                         report::grouped(answer.plan.max_len))});
     }
     fill_rows(question, answer);
     fill_log(engine.options, answer);
