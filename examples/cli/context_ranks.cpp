@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Context ranks of their own, or among the tensor ranks.
+// Context ranks of their own, or among the tensor ranks; splits that cannot be.
 #include "context_ranks.hpp"
 
 #include <kvcap/report/size.hpp>
 
 namespace kvcap::cli {
+
+bool has_context_ranks(std::string_view engine) {
+    return engine == "vllm" || engine == "exact";
+}
+
+std::string no_context_ranks(std::string_view engine) {
+    return engine == "sglang"   ? std::string{sglang_context_ranks}
+           : engine == "trtllm" ? "the rules of TensorRT-LLM that are known have no context ranks; leave it out"
+           : engine == "llamacpp"
+               ? "llama.cpp has no context ranks; leave it out"
+               : fmt::format("no context ranks of {} are known; leave it out", engine);
+}
 
 bool among_tensor_ranks(const ShardingOptions& options, std::string_view engine) {
     return options.cp_among_tp || engine == "vllm";
@@ -22,6 +34,23 @@ std::string context_refusal(const ModelSpec& model, const Sharding& sharding) {
     return fmt::format("{} context ranks among {}: {} of each head, and {} is no multiple of {}", sharding.cp,
                        report::counted(sharding.tp, "tensor rank", "tensor ranks"),
                        report::counted(wrong.got, "copy", "copies"), wrong.got, sharding.cp);
+}
+
+void refuse_context_ranks(const ShardingOptions& options, std::string_view engine) {
+    if (options.cp > 1 && !has_context_ranks(engine)) {
+        stop(Exit::usage, fmt::format("{} {}: {}", options.cp_among_tp ? "--decode-context-parallel-size" : "--cp",
+                                      options.cp, no_context_ranks(engine)));
+    }
+}
+
+void refuse_split(const Model& model, const Sharding& attention, bool cp_among_tp) {
+    const std::string refusal = cp_among_tp ? context_refusal(model.spec, attention) : "";
+    if (!refusal.empty()) {
+        stop(Exit::usage, refusal);
+    }
+    for (u32 stage = 0; stage < attention.pp; ++stage) {
+        static_cast<void>(value_of(fold(model.spec, {.prompt = {1}}, attention, {.stage = stage}), model.label));
+    }
 }
 
 }  // namespace kvcap::cli

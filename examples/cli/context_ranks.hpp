@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: MIT
 // Context ranks are ranks of their own (--cp), or tensor ranks that would hold the same copy
-// (--decode-context-parallel-size, and all of vLLM's): how many GPUs they add, and whether there are enough copies.
+// (--decode-context-parallel-size, and all of vLLM's): how many GPUs they add, which engines have them, and which
+// splits no model can be dealt by.
 #pragma once
 
 #include "cli.hpp"
 
 namespace kvcap::cli {
+
+/// SGLang's, which divide a prompt's work or, without rules here, its tokens. Source: its documents of prefill and of
+/// decode context parallelism (0.5); tensor ranks of attention are TP / (their number).
+inline constexpr std::string_view sglang_context_ranks =
+    "SGLang's context ranks of --attn-cp-size each hold every token, and of those of --dcp-size, which divide the "
+    "tokens, kvcap has no rules; leave it out";
+
+/// Whether kvcap knows context ranks of this engine that divide the tokens of a request.
+bool has_context_ranks(std::string_view engine);
+
+/// Why there are none, for an engine without.
+std::string no_context_ranks(std::string_view engine);
 
 bool among_tensor_ranks(const ShardingOptions& options, std::string_view engine = {});
 
@@ -14,5 +27,12 @@ u32 own_context_ranks(const ShardingOptions& options, std::string_view engine = 
 
 /// Why context ranks among the tensor ranks of `sharding` do not suit the model; empty when they do.
 std::string context_refusal(const ModelSpec& model, const Sharding& sharding);
+
+/// A usage error when context ranks are asked of an engine without.
+void refuse_context_ranks(const ShardingOptions& options, std::string_view engine);
+
+/// A usage error when the model cannot be dealt so, whatever memory there is. attention: what one rank's caches are
+/// split by, tp 1 under attention data parallelism.
+void refuse_split(const Model& model, const Sharding& attention, bool cp_among_tp);
 
 }  // namespace kvcap::cli

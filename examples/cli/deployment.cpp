@@ -13,16 +13,11 @@ u64 Deployment::sequences_of_one(const Setting& setting) const {
     return ceil_div(setting.sequences, engines);
 }
 
-namespace {
-
-/// What one rank's attention is split by: whole requests under attention data parallelism.
 Sharding attention_split(const Setting& setting) {
     Sharding split = setting.sharding;
     split.tp = setting.attention_dp ? 1 : split.tp;
     return split;
 }
-
-}  // namespace
 
 RankWeights Deployment::weights(const Setting& setting, u32 stage) const {
     if (memory.by_budget) {
@@ -37,7 +32,7 @@ RankWeights Deployment::weights(const Setting& setting, u32 stage) const {
 std::vector<Bytes> Deployment::available(const Setting& setting, Bytes non_kv) const {
     Memory here = memory;
     if (setting.knob != 0 && knobs[setting.knob - 1].of_memory) {
-        here.set_share(share_of(knobs[setting.knob - 1].values[setting.knob_value]));
+        here.util = share_of(knobs[setting.knob - 1].values[setting.knob_value]);
     }
     std::vector<Bytes> bytes;
     for (u32 stage = 0; stage < setting.sharding.pp; ++stage) {
@@ -77,6 +72,9 @@ EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
         }
     }
     asked.flags = &changed;
+    if (asked.sharding.cp > 1 && !has_context_ranks(face->name)) {
+        return {.rules = std::string{face->title}, .refusal = no_context_ranks(face->name)};
+    }
     const bool own_rule = face->name == "vllm";  // it says itself which context ranks it refuses
     const std::string refusal = cp_among_tp && !own_rule ? context_refusal(asked.model->spec, asked.sharding) : "";
     if (!refusal.empty()) {

@@ -64,6 +64,9 @@ private:
     std::vector<Bytes> available(const Setting& setting, Bytes non_kv) const;
 };
 
+/// What one rank's attention is split by: whole requests under attention data parallelism.
+Sharding attention_split(const Setting& setting);
+
 /// "8k:70,32k:30" (tokens:weight), or quantiles "p50=2k,p90=8k,p100=32k"; empty: `tokens` alone.
 Mix mix_of(const std::string& lengths, u64 tokens, const LengthOptions& like, const ReadModel& model);
 
@@ -82,7 +85,10 @@ struct DeploymentOptions {
 
     void add_to(CLI::App& verb);
     Deployment deployment(std::vector<Note>& notes) const;
+    /// What is asked. A usage error when no engine could deal the model so.
     Setting setting(const Deployment& on) const;
+    /// The same, whatever the split.
+    Setting any_setting(const Deployment& on) const;
 
 private:
     /// vLLM and SGLang write attention data parallelism as --dp N (with TP 1, or with TP N): the same N

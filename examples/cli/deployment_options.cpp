@@ -58,6 +58,7 @@ void DeploymentOptions::add_to(CLI::App& verb) {
 Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     Deployment on{};
     on.face = &engine.face();
+    refuse_context_ranks(sharding, on.face->name);
     on.version = engine.version();
     on.flags = engine.flags();
     refuse_formats(*on.face, model);
@@ -88,11 +89,6 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     const u64 ranks = dp_names_attention() ? sharding.dp : u64{sharding.tp} * sharding.dp;
     on.cp_among_tp = among_tensor_ranks(sharding, on.face->name);
     on.gpus = ranks * sharding.pp * own_context_ranks(sharding, on.face->name);
-    const std::string refusal =
-        on.cp_among_tp && on.face->name != "vllm" ? context_refusal(asked.spec, sharding.sharding()) : "";
-    if (!refusal.empty()) {
-        stop(Exit::usage, refusal);
-    }
     const u64 allowed = asked.read.max_context;
     for (const Lengths& each : on.mix.each) {
         if (allowed != 0 && (each.prompt + each.decoded).value > allowed) {
@@ -131,6 +127,12 @@ u32 DeploymentOptions::whole_replicas() const {
 }
 
 Setting DeploymentOptions::setting(const Deployment& on) const {
+    const Setting setting = any_setting(on);
+    refuse_split(on.formats[0].model, attention_split(setting), on.cp_among_tp);
+    return setting;
+}
+
+Setting DeploymentOptions::any_setting(const Deployment& on) const {
     if (lengths.sequences() == 0) {
         stop(Exit::usage, "--batch: 0 requests fit anywhere; at least 1 is wanted");
     }

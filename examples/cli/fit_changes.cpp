@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which single changes make a load fit? Each is evaluated by the engine, and said in the words of its flags.
+#include "context_ranks.hpp"
 #include "fit.hpp"
 
 namespace kvcap::cli {
@@ -16,8 +17,7 @@ std::string knob_words(const EngineFlags& turned) {
 
 /// Context ranks that may be tried: vLLM's among the tensor ranks, those of `exact` as many as there are GPUs.
 u32 most_context_ranks(const Deployment& on, const Setting& asked, u32 gpus) {
-    const bool has_any = on.face->name == "vllm" || on.face->name == "exact";
-    return !has_any || asked.attention_dp ? 1 : on.cp_among_tp ? asked.sharding.tp : gpus;
+    return !has_context_ranks(on.face->name) || asked.attention_dp ? 1 : on.cp_among_tp ? asked.sharding.tp : gpus;
 }
 
 /// A knob of steps turned as little as fits: between its value that fits and the milder one that does not.
@@ -86,7 +86,7 @@ std::string words(const Change& change, const Deployment& on) {
         case ChangeKind::more_cp:
             return fmt::format("{} {}", on.cp_among_tp ? "--decode-context-parallel-size" : "--cp", to.sharding.cp);
         case ChangeKind::more_memory:
-            return fmt::format("{} more a GPU for the engine", report::amount_and_exact(to.extra_memory));
+            return more_words(on.memory, report::amount_and_exact(to.extra_memory));
         case ChangeKind::knob: return knob_words(on.turned(to));
     }
     return {};

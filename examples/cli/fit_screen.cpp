@@ -20,11 +20,11 @@ std::string weights_words(const Finding& found) {
     return fmt::format("weights {} a rank: {}", report::amount(found.weights.bytes), found.weights.how);
 }
 
-/// The memory that every rank lacks, weights and all; empty when no amount helps.
+/// The memory with which it would fit, weights and all; empty when no amount helps.
 std::string lacking_words(const Finding& found) {
     for (const Change& change : found.changes) {
         if (change.kind == ChangeKind::more_memory) {
-            return report::amount(change.setting.extra_memory);
+            return more_words(found.on.memory, report::amount(change.setting.extra_memory));
         }
     }
     return {};
@@ -40,7 +40,7 @@ std::string verdict_words(const Finding& found) {
         const std::string why = !found.answer.runs() ? "DOES NOT START: " + found.answer.refusal
                                 : unfit.empty()      ? "DOES NOT FIT"
                                                      : "DOES NOT FIT as asked: " + unfit;
-        return why + (lacking.empty() ? "" : "; " + lacking + " more a GPU for the engine would do") + with;
+        return why + (lacking.empty() ? "" : "; " + lacking + " would do") + with;
     }
     if (budget) {
         return fmt::format("FITS with {} to spare on each rank", report::amount_and_exact(*found.room));
@@ -53,7 +53,7 @@ std::string verdict_words(const Finding& found) {
         fmt::format("non-KV memory {}{}", report::amount(found.non_kv),
                     found.on.memory.assumption.empty() ? "" : " assumed: " + found.on.memory.assumption);
     if (!found.fits) {
-        return fmt::format("DOES NOT FIT: {} too little on a rank   [{}; {}]",
+        return fmt::format("DOES NOT FIT: non-KV memory takes {} too much on a rank   [{}; {}]",
                            report::amount_and_exact(minus(found.non_kv, *found.room).value_or({})),
                            weights_words(found), known);
     }
@@ -132,6 +132,7 @@ void write_setting(report::Json& json, const Setting& setting, const Deployment&
     json.field("cp", setting.sharding.cp)
         .field("dp", on.dp)
         .field("dp_attention", setting.attention_dp)
+        .field("cp_among_tp", on.cp_among_tp)
         .end();
     json.field("extra_memory_bytes", setting.extra_memory).object("flags", report::Layout::flat);
     for (const auto& [name, value] : on.turned(setting)) {

@@ -132,16 +132,16 @@ Bytes Memory::for_cache(Bytes rank_weights, Bytes non_kv_bytes, Bytes extra) con
         return minus(budget + extra, non_kv_bytes).value_or({});
     }
     const Bytes used = rank_weights + non_kv_bytes;
+    const double all = static_cast<double>((total + extra).value);
     if (!of_free) {
-        return minus(share + extra, used).value_or({});
+        return minus(Bytes{static_cast<u64>(std::ceil(all * util))}, used).value_or({});
     }
     const Bytes free = minus(total + extra, used).value_or({});
     return {static_cast<u64>(static_cast<double>(free.value) * util)};
 }
 
-void Memory::set_share(double of_total) {
-    util = of_total;
-    share = {static_cast<u64>(std::ceil(static_cast<double>(total.value) * util))};
+std::string more_words(const Memory& memory, const std::string& amount) {
+    return amount + (memory.by_budget ? " more --kv-budget" : " more memory on each GPU");
 }
 
 Memory memory_of(const MemoryOptions& options, std::string_view engine, std::vector<Note>& notes) {
@@ -177,7 +177,7 @@ Memory memory_of(const MemoryOptions& options, std::string_view engine, std::vec
         stop(Exit::usage, fmt::format("--fraction-of: {} is none of total, free, auto", options.fraction_of));
     }
     memory.of_free = options.fraction_of == "free" || (options.fraction_of == "auto" && engine == "trtllm");
-    memory.set_share(util);
+    memory.util = util;
     if (!options.weights.empty()) {
         memory.weights_given = true;
         memory.weights = weights;

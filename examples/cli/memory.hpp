@@ -69,13 +69,13 @@ double share_of(const std::string& text);
 /// Exit 3 when the log cannot be read or does not say.
 MeasuredOverhead overhead_from(const std::string& path);
 
-/// What is known of one rank's memory. The cache gets share - weights - non_kv, or `budget` outright.
+/// What is known of one rank's memory. The cache gets util x total - weights - non_kv, under `of_free` util x (total -
+/// weights - non_kv), or `budget` outright.
 struct Memory {
     bool by_budget = false;
     Bytes budget{};
     Bytes total{};
-    Bytes share{};         ///< total x util
-    bool of_free = false;  ///< the share is taken of what the weights and the rest leave
+    bool of_free = false;  ///< the share `util` is taken of what the weights and the rest leave
     double util = 0.9;
     bool non_kv_known = false;
     std::string assumption;  ///< the name of --overhead, if that is where non-KV memory comes from
@@ -86,12 +86,13 @@ struct Memory {
     std::string gpu;        ///< the title of --gpu, if that is where the memory comes from
     u32 capability = 0;     ///< of that GPU
 
-    /// Bytes for the cache on a rank with these weights when everything else takes `non_kv` and each rank had
-    /// `extra` more memory for the engine; 0 when nothing is left.
+    /// Bytes for the cache on a rank with these weights when everything else takes `non_kv` and `total`, or `budget`,
+    /// were `extra` larger; 0 when nothing is left.
     Bytes for_cache(Bytes rank_weights, Bytes non_kv_bytes, Bytes extra = {}) const;
-    /// Another share of the memory.
-    void set_share(double of_total);
 };
+
+/// What `extra` of for_cache is: "5.763 GiB (6,187,576,933 B) more memory on each GPU", or more --kv-budget.
+std::string more_words(const Memory& memory, const std::string& amount);
 
 /// Stops when neither memory nor a budget is said.
 Memory memory_of(const MemoryOptions& options, std::string_view engine, std::vector<Note>& notes);

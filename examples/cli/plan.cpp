@@ -54,7 +54,7 @@ void run(const PlanOptions& given, Session& session) {
     std::vector<Note> notes;
     const Search search = search_for(options, notes);
     const SearchResult found = run_search(search);
-    session.exit = found.ranked.empty() ? Exit::does_not_fit : Exit::ok;
+    session.exit = exit_of(found);
     if (!options.emit.empty()) {
         return emit_line(search, found, options, notes, session);
     }

@@ -46,7 +46,7 @@ Search search_for(const PlanOptions& options, std::vector<Note>& notes);
 /// All that the engine evaluates, ranked; the rest with the engine's reason.
 SearchResult run_search(const Search& search);
 
-/// A candidate that does not fit, and the least more memory a GPU with which it would.
+/// A candidate that does not fit, and the least more memory on each GPU (or --kv-budget) with which it would.
 struct Miss {
     Candidate candidate{};
     Bytes lacking{};
@@ -64,9 +64,22 @@ u64 holders_of(const Candidate& candidate);
 
 /// "TP 2 PP 2 fp8 block 32"
 std::string split_words(const Search& search, const Candidate& candidate);
+/// Why `candidates` of them were dropped. by_rule: the split, the model or the engine's options rule them out, and no
+/// memory would help.
+struct Reason {
+    std::string words{};
+    u64 candidates = 0;
+    bool by_rule = false;
+};
+
 /// What was dropped: "6 x not enough memory for the load beside the weights" and so on, each reason once.
-std::vector<std::string> reasons_of(const SearchResult& found);
-/// "the nearest is TP 4 fp8: 1.5 GiB (1,610,612,736 B) more a GPU for the engine would do"; empty without one.
+std::vector<Reason> reasons_of(const SearchResult& found);
+std::string words(const Reason& reason);
+/// Whether rules dropped all there is: nothing was possible, whatever the memory.
+bool nothing_possible(const SearchResult& found);
+/// 0 when something fits, 1 when nothing does; where nothing was possible 2, or 4 when no rules are known for any.
+Exit exit_of(const SearchResult& found);
+/// "the nearest is TP 4 fp8: 1.5 GiB (1,610,612,736 B) more memory on each GPU would do"; empty without one.
 std::string miss_words(const Search& search, const std::optional<Miss>& miss);
 std::string plan_screen(const Search& search, const SearchResult& found, u32 top, const Session& session);
 std::string plan_json(const Search& search, const SearchResult& found, const std::vector<Note>& notes);

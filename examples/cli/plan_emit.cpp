@@ -102,10 +102,10 @@ std::string first_line(const Search& search, const SearchResult& found, const De
 void emit_line(const Search& search, const SearchResult& found, const PlanOptions& options,
                const std::vector<Note>& notes, Session& session) {
     const std::string line = found.ranked.empty() ? "" : first_line(search, found, options.on, session);
-    session.exit = line.empty() ? Exit::does_not_fit : Exit::ok;
+    session.exit = !line.empty() ? Exit::ok : found.ranked.empty() ? exit_of(found) : Exit::does_not_fit;
     if (found.ranked.empty()) {
-        for (const std::string& reason : reasons_of(found)) {
-            session.remark("no line: " + reason);
+        for (const Reason& reason : reasons_of(found)) {
+            session.remark("no line: " + words(reason));
         }
         if (const std::string miss = miss_words(search, nearest_miss(search, found)); !miss.empty()) {
             session.remark(miss);

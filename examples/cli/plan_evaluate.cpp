@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a launch line's engine says of it: its flags as a deployment, with what the line leaves to the engine.
+#include "context_ranks.hpp"
 #include "plan_launch.hpp"
 
 #include <algorithm>
@@ -8,11 +9,13 @@ namespace kvcap::cli {
 
 namespace {
 
-/// Flags of engines that change where caches lie or what else lies there, which is not evaluated.
+/// Flags of engines that change where caches lie or what else lies there, which is not evaluated. but: a value that
+/// changes nothing.
 struct Unevaluated {
     std::string_view engine;
     std::string_view flag;
     std::string_view why;
+    std::string_view but = "auto";
 };
 
 constexpr std::string_view drafts =
@@ -33,6 +36,10 @@ constexpr Unevaluated unevaluated[] = {
     {"sglang", "speculative-algorithm", drafts},
     {"sglang", "speculative-draft-model-path", drafts},
     {"sglang", "cpu-offload-gb", on_host},
+    {"sglang", "attn-cp-size", sglang_context_ranks, "1"},
+    {"sglang", "attention-context-parallel-size", sglang_context_ranks, "1"},
+    {"sglang", "dcp-size", sglang_context_ranks, "1"},
+    {"sglang", "decode-context-parallel-size", sglang_context_ranks, "1"},
     {"trtllm", "speculative-config", drafts},
     {"llamacpp", "model-draft", drafts},
     {"llamacpp", "no-kv-offload", "the cache lies in host memory; what is judged here is a cache on GPUs"},
@@ -80,12 +87,16 @@ constexpr std::string_view harmless[] = {
     "watchdog-timeout",
     "log-file",
     "verbose",
+    "attn-cp-size",  // 1: others are refused
+    "attention-context-parallel-size",
+    "dcp-size",
+    "decode-context-parallel-size",
 };
 
 void refuse_unevaluated(const Launch& launch) {
     for (const Unevaluated& each : unevaluated) {
         const auto given = launch.flags.find(each.flag);
-        if (each.engine == launch.engine && given != launch.flags.end() && given->second != "auto") {
+        if (each.engine == launch.engine && given != launch.flags.end() && given->second != each.but) {
             stop(Exit::usage, fmt::format("launch line: --{}: {}", each.flag, each.why));
         }
     }
@@ -241,7 +252,7 @@ Launched evaluate(const Launch& line, const DeploymentOptions& beside) {
     const DeploymentOptions options = options_of(launch, beside, out.notes);
     out.on = options.deployment(out.notes);
     refuse_host_layers(launch, out.on);
-    out.setting = options.setting(out.on);
+    out.setting = options.any_setting(out.on);
     if (launch.engine == "vllm") {
         out.setting.sharding.remainder = Remainder::middle;
     }

@@ -53,11 +53,17 @@ std::string why_best(const Search& search, const SearchResult& found) {
                        advantage(best.candidate, other->candidate));
 }
 
+/// Refusals that more memory may lift.
+bool by_memory(Errc code) {
+    return code == Errc::does_not_fit || code == Errc::no_memory || code == Errc::no_state_slots ||
+           code == Errc::pool_of_no_tokens || code == Errc::window_pool_too_small;
+}
+
 std::string reason_of(const Dropped& dropped) {
     Error why = dropped.why;
     why.layer = no_layer;
-    return why.code == Errc::does_not_fit || why.code == Errc::no_memory
-               ? "not enough memory for the load beside the weights"
+    return by_memory(why.code) ? "not enough memory for the load beside the weights"
+           : why.code == Errc::capacity      ? "more requests at once than --parallel runs"
            : why.code == Errc::not_divisible ? "context-parallel ranks beyond the copies of KV heads in TP"
            : dropped.candidate.attention_dp && why.code == Errc::refused_combination
                ? "attention data parallelism of a dense model, which is plain DP"
@@ -113,24 +119,46 @@ std::string split_words(const Search& search, const Candidate& c) {
     return out + (search.blocks[c.block] != 0 ? fmt::format(" block {}", search.blocks[c.block]) : "");
 }
 
-std::vector<std::string> reasons_of(const SearchResult& found) {
-    std::map<std::string, u64> counts;
+std::vector<Reason> reasons_of(const SearchResult& found) {
+    std::map<std::string, Reason> counts;
     for (const Dropped& each : found.dropped) {
-        ++counts[reason_of(each)];
+        const std::string said = reason_of(each);
+        Reason& reason = counts[said];
+        reason = {said, reason.candidates + 1, !by_memory(each.why.code)};
     }
-    std::vector<std::string> reasons;
-    for (const auto& [reason, count] : counts) {
-        reasons.push_back(fmt::format("{} x {}", count, reason));
+    std::vector<Reason> reasons;
+    for (const auto& [said, reason] : counts) {
+        reasons.push_back(reason);
     }
     return reasons;
+}
+
+std::string words(const Reason& reason) {
+    return fmt::format("{} x {}", reason.candidates, reason.words);
+}
+
+bool nothing_possible(const SearchResult& found) {
+    return found.ranked.empty() && std::none_of(found.dropped.begin(), found.dropped.end(), [](const Dropped& each) {
+               return by_memory(each.why.code);
+           });
+}
+
+Exit exit_of(const SearchResult& found) {
+    const bool unknown = std::all_of(found.dropped.begin(), found.dropped.end(), [](const Dropped& each) {
+        return each.why.code == Errc::unsupported;
+    });
+    return !found.ranked.empty()      ? Exit::ok
+           : !nothing_possible(found) ? Exit::does_not_fit
+           : unknown                  ? Exit::unknown_architecture
+                                      : Exit::usage;
 }
 
 std::string miss_words(const Search& search, const std::optional<Miss>& miss) {
     if (!miss) {
         return {};
     }
-    return fmt::format("the nearest is {}: {} more a GPU for the engine would do",
-                       split_words(search, miss->candidate), report::amount_and_exact(miss->lacking));
+    return fmt::format("the nearest is {}: {} would do", split_words(search, miss->candidate),
+                       more_words(search.on.memory, report::amount_and_exact(miss->lacking)));
 }
 
 std::string plan_screen(const Search& search, const SearchResult& found, u32 top, const Session& session) {
@@ -139,12 +167,13 @@ std::string plan_screen(const Search& search, const SearchResult& found, u32 top
                 fmt::format("{} x {}", search.space.devices, search.on.memory.described), session);
     out += paragraph("rules: " + search.rules) + '\n';
     const std::string miss = miss_words(search, nearest_miss(search, found));
-    out += !found.ranked.empty() ? table_of(search, found, top)
-                                 : paragraph("nothing fits" + (miss.empty() ? "" : "; " + miss)) + '\n';
+    out += !found.ranked.empty()     ? table_of(search, found, top)
+           : nothing_possible(found) ? "nothing is possible: rules exclude every candidate, whatever the memory\n"
+                                     : paragraph("nothing fits" + (miss.empty() ? "" : "; " + miss)) + '\n';
     out += fmt::format("{} of {} candidates fit; dropped:\n", found.ranked.size(),
                        found.ranked.size() + found.dropped.size());
-    for (const std::string& reason : reasons_of(found)) {
-        out += paragraph("  " + reason) + '\n';
+    for (const Reason& reason : reasons_of(found)) {
+        out += paragraph("  " + words(reason)) + '\n';
     }
     const std::string why = why_best(search, found);
     return out + (why.empty() ? "" : paragraph("why: " + why) + '\n');
@@ -160,7 +189,12 @@ std::string plan_json(const Search& search, const SearchResult& found, const std
     json.object().field("schema", "kvcap.plan/1").field("model", full_name(search.on.formats[0].model));
     json.field("engine", search.on.face->name).field("rules", search.rules);
     json.field("gpus", search.space.devices).field("dropped", found.dropped.size());
-    json.array("ranked");
+    json.field("nothing_possible", nothing_possible(found)).array("reasons");
+    for (const Reason& each : reasons_of(found)) {
+        json.object({}, report::Layout::flat).field("candidates", each.candidates);
+        json.field("reason", each.words).field("by_rule", each.by_rule).end();
+    }
+    json.end().array("ranked");
     for (const Ranked& each : found.ranked) {
         write_ranked(json, search, each);
     }

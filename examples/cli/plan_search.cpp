@@ -61,7 +61,7 @@ Result<u64> read_per_token(const Search& search, const Candidate& candidate) {
     return most;
 }
 
-/// With `extra` more memory a GPU for the engine.
+/// With `extra` more memory on each GPU, or more --kv-budget.
 Result<Outcome> outcome_of(const Search& search, const Candidate& candidate, Bytes extra = {}) {
     if (const Error why = refused(search, candidate); why.code != Errc::ok) {
         return why;
@@ -76,6 +76,9 @@ Result<Outcome> outcome_of(const Search& search, const Candidate& candidate, Byt
     const EngineAnswer answer = on.ask(setting, on.known_non_kv(setting));
     if (!answer.runs()) {
         return answer.error.code == Errc::ok ? Error{.code = Errc::refused_combination} : answer.error;
+    }
+    if (!answer.unfit.empty()) {
+        return Error{.code = Errc::capacity, .got = setting.sequences};  // the engine queues the rest, see engines.hpp
     }
     Outcome outcome = most_of(on, setting, answer.plan, holders_of(candidate));
     if (outcome.sequences < setting.sequences) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which splits, formats and block sizes does `plan` try? All that the engine can start, less what flags pin.
+#include "context_ranks.hpp"
 #include "plan.hpp"
 
 #include <algorithm>
@@ -49,13 +50,23 @@ std::vector<StoredModel> formats_to_try(const PlanOptions& options, std::string_
     return formats;
 }
 
+/// A request that no split's engine would take.
+void refuse_longer(const Search& search) {
+    const u64 most = search.on.max_len;
+    if (most != 0 && search.asked.tokens.value > most) {
+        stop(Exit::usage,
+             fmt::format("--engine-max-len {}: a request of {} tokens is longer, and the engine refuses it",
+                         report::grouped(most), report::grouped(search.asked.tokens.value)));
+    }
+}
+
 /// What the engine's launch line can say of a split.
 void limit_space(Search& search) {
     const std::string_view engine = search.on.face->name;
     search.space.cp_inside_tp = engine == "vllm";
     search.on.cp_among_tp = search.space.cp_inside_tp;
     search.space.attention_dp = engine != "llamacpp";
-    search.space.most_cp = engine == "vllm" || engine == "exact" ? search.space.most_cp : 1;
+    search.space.most_cp = has_context_ranks(engine) ? search.space.most_cp : 1;
     search.space.remainder = engine == "vllm" ? Remainder::middle : search.space.remainder;
     const bool blocks = std::any_of(search.blocks.begin(), search.blocks.end(), [](u64 n) { return n != 0; });
     if (blocks && block_flag(engine).empty()) {
@@ -147,10 +158,11 @@ Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
         search.routed = search.routed || group.part == WeightPart::experts;
         search.weighed = search.weighed || group.part == WeightPart::attention;
     }
-    search.asked = options.on.setting(search.on);
+    search.asked = options.on.any_setting(search.on);
     search.space = {.devices = options.on.memory.gpus,
                     .formats = static_cast<u32>(search.on.formats.size()),
                     .blocks = static_cast<u32>(search.blocks.size())};
+    refuse_longer(search);
     limit_space(search);
     fix_space(search, options);
     note_unknown(search.on, {.tokens = search.asked.tokens, .sequences = search.asked.sequences}, notes);

@@ -23,6 +23,7 @@ struct SizeOptions {
 };
 
 report::SizeQuestion question(const SizeOptions& options, const Model& model) {
+    refuse_context_ranks(options.sharding, options.engine.face().name);
     report::SizeQuestion asked{.sharding = options.sharding.sharding(),
                                .tp = options.sharding.tp,
                                .dp = options.sharding.dp,
@@ -42,10 +43,7 @@ report::SizeQuestion question(const SizeOptions& options, const Model& model) {
 /// Context ranks among the tensor ranks share what would be copies; with fewer copies a rank's tokens would
 /// lack heads.
 report::SizeAnswer answer_of(const Model& model, const report::SizeQuestion& asked) {
-    const std::string refusal = asked.cp_among_tp ? context_refusal(model.spec, asked.sharding) : "";
-    if (!refusal.empty()) {
-        stop(Exit::usage, refusal);
-    }
+    refuse_split(model, asked.sharding, asked.cp_among_tp);
     return value_of(report::answer(model.spec, asked), model.label);
 }
 

@@ -481,6 +481,12 @@ TEST_CASE("plan --launch: the engine's own defaults, and what it does not evalua
     CHECK(judged("llama-server -m llama-3.1-8b -c 8192 -np 4 --kv-unified")["fits"] == true);
     CHECK(judged("vllm serve llama-3.1-8b --mystery 3")["notes"].dump().find("not understood") !=
           std::string::npos);
+    CHECK(judged("python3 -m vllm.entrypoints.openai.api_server --model llama-3.1-8b")["line"] ==
+          judged("vllm serve llama-3.1-8b")["line"]);
+    CHECK(judged("sglang serve --model-path llama-3.1-8b")["engine"] == "sglang");
+    CHECK(judged("sglang serve llama-3.1-8b --tp 2 --attn-cp-size 1")["fits"] == true);
+    refuses("sglang serve llama-3.1-8b --tp 2 --attn-cp-size 2", "each hold every token");
+    refuses("python -m sglang.launch_server --model-path llama-3.1-8b --tp 2 --dcp-size 2", "--dcp-size");
     refuses("llama-server -m llama-3.1-8b -c 8192 -nkvo", "host memory");
     refuses("llama-server -m llama-3.1-8b -c 8192 -ngl 10", "-ngl 10");
     refuses("vllm serve llama-3.1-8b --speculative-config '{}'", "draft");

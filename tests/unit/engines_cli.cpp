@@ -259,7 +259,7 @@ TEST_CASE("what kvcap does not know of an engine is said as such") {
     refused(fit + "vllm@2030-01-01", 4, "nearest: vllm@2026-08-20");
     refused(fit + "llamacpp@2030-01-01", 4, "nearest: llamacpp@2026-09-28");
     refused(fit + "vllm --state-dtype f32", 2, "--state-dtype");
-    refused(fit + "vllm --cp 4", 1, "--cp 4");
+    refused(fit + "vllm --cp 4", 2, "4 context ranks among 1 tensor rank");
     refused("reuse llama-3.1-8b --prompt 64 --engine vllm@2030-01-01", 4, "nearest: vllm@2026-08-20");
     refused("pools llama-3.1-8b --kv-budget 9GiB --engine vllm@2020-01-01", 4, "nearest: vllm@2025-07-01");
     refused(fit + "vllm --engine-max-len 1k", 1, "DOES NOT FIT");
