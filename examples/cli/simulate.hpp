@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// kvcap simulate: the question, and the answers that its screens, JSON and picture share.
+// kvcap simulate: its options, the question, and the answers that its screens, JSON and picture share.
 #pragma once
 
 #include "cli.hpp"
@@ -8,6 +8,30 @@
 #include <kvcap/store/trace.hpp>
 
 namespace kvcap::cli {
+
+struct SimulateOptions {
+    std::string trace;
+    std::vector<std::string> models;
+    ModelOptions formats;
+    ShardingOptions sharding;
+    std::vector<std::string> policies;
+    std::vector<std::string> tiers;
+    std::string at = "64GiB,128GiB,256GiB,512GiB,1TiB,2TiB,4TiB,8TiB";
+    std::string format = "any";
+    std::string block = "0";
+    std::string trace_model;
+    std::string tail = "floor";
+    std::string last = "recompute";
+    std::string copies = "once";
+    std::string align = "1";
+    u64 replicas = 1;
+    bool engine_like = false;
+    bool split = false;
+    u32 threads = 0;
+    u32 sample_parts = 0;
+    std::string svg;
+    Output output;
+};
 
 /// --tier NAME=SIZE[@RATE]
 struct NamedTier {
@@ -75,5 +99,17 @@ struct CurveAnswer {
 
 CurveAnswer simulate(const Simulation& run, const std::string& model, const StoredSizes& sizes,
                      const NamedPolicy& policy);
+
+std::vector<std::string> split_at(const std::string& text, char at);
+/// Words joined by '+': junction, end, every (each block), every=K, window (all window blocks).
+NamedPolicy policy_of(const std::string& text);
+NamedTier tier_of(const std::string& text);
+
+void print_screen(const SimulateOptions& options, const Simulation& run, const std::vector<CurveAnswer>& answers,
+                  const std::vector<Note>& notes, Session& session);
+std::string json_of(const SimulateOptions& options, const Simulation& run, const std::vector<CurveAnswer>& answers);
+/// Lines go on to the largest store of all, since a larger store holds what a smaller one does; replays end where
+/// they do.
+std::string svg_of(const std::vector<CurveAnswer>& answers);
 
 }  // namespace kvcap::cli
