@@ -6,7 +6,7 @@
 #include "engines.hpp"
 
 #include <kvcap/engine/llamacpp.hpp>
-#include <kvcap/engine/llamacpp/server_slot.hpp>
+#include <kvcap/engine/llamacpp/server_reuse.hpp>
 #include <kvcap/io/gguf.hpp>
 
 namespace kvcap::cli {
@@ -36,12 +36,34 @@ std::vector<std::string> cache_lines(const llamacpp::Card& card, const llamacpp:
 /// "base", "window" ... as llama.cpp's own words have it.
 const char* part_name(llamacpp::Part part);
 
-/// The prompts of a file sent one after the other to llama-server, in words. A line is a prompt: pieces of made-up
-/// texts (`a:0-600`), and `+20` for generated tokens; `#` begins a remark.
-std::string replay_words(const LlamaModel& model, const llamacpp::Options& context,
-                         const llamacpp::ReuseOptions& reuse, const std::string& file);
+/// When llama-server skips a prefix of a model.
+struct ServerRule {
+    enum class Chunks : u8 { off, moved, unsound };
 
-/// When llama-server skips a prefix of this model, in words.
-std::string reuse_rule_words(const LlamaModel& model, const llamacpp::Options& context);
+    bool caches = false;   ///< it keeps some
+    u64 window = 0;        ///< tokens of windows whose cells are reused; 0: none
+    u64 window_cells = 0;
+    bool states = false;
+    u64 early = 0;         ///< tokens before a prompt's end where its first checkpoint is taken; 0: none is
+    Chunks chunks = Chunks::off;
+};
+
+/// A prompt and what the server did with it.
+struct ServerRequest {
+    u64 tokens = 0;
+    llamacpp::Served served{};
+};
+
+/// Stops where llama.cpp refuses the model.
+ServerRule server_rule(const LlamaModel& model, const llamacpp::Options& context);
+/// The prompts of a file (reuse_prompts.hpp) sent one after the other.
+std::vector<ServerRequest> replay_on_server(const LlamaModel& model, const llamacpp::Options& context,
+                                            const llamacpp::ReuseOptions& reuse, const std::string& file);
+
+std::string rule_words(const ServerRule& rule);
+std::string replay_words(const std::vector<ServerRequest>& requests);
+/// Schema kvcap.reuse.llamacpp/1, modes "rule" and "prompts".
+std::string rule_json(const ServerRule& rule, const Model& model, const LlamaModel& llama);
+std::string replay_json(const std::vector<ServerRequest>& requests, const Model& model, const LlamaModel& llama);
 
 }  // namespace kvcap::cli

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Prompts through llama-server's caches, request by request, in words.
+// What does llama-server skip of a model's prompts? Its rule, and a file of prompts request by request, in words.
 #include "llamacpp.hpp"
 #include "reuse_prompts.hpp"
 #include "screen.hpp"
-
-#include <kvcap/engine/llamacpp/server_reuse.hpp>
 
 namespace kvcap::cli {
 
@@ -19,111 +17,87 @@ llamacpp::TokenList token_list(const std::vector<u64>& tokens) {
     return list;
 }
 
-std::string reason(const llamacpp::Served& served) {
-    if (served.unsound) {
-        return "WRONG TOKENS: chunk reuse kept a checkpoint computed over another text";
+llamacpp::Layout layout_of(const LlamaModel& model, const llamacpp::Options& context) {
+    const Result<llamacpp::Layout> made = llamacpp::layout(model.card, context);
+    if (!made) {
+        stop(Exit::usage, "llama.cpp refuses: " + refusal_words(made.error()));
     }
-    const std::string source = served.from_ram ? "saved prompt back from RAM" : "";
-    if (served.from_checkpoint) {
-        return (source.empty() ? "" : source + ", then ") + "back to a checkpoint";
+    return *made;
+}
+
+void check(const report::ReplayRequest& prompt, u64 slot_tokens, const std::string& where) {
+    if (prompt.tokens.size() >= slot_tokens) {
+        stop(Exit::bad_input, fmt::format("{} has {} tokens, a slot {}", where, report::grouped(prompt.tokens.size()),
+                                          report::grouped(slot_tokens)));
     }
-    if (served.cached == 0 && served.common > 0) {
-        return fmt::format(
-            "{} tokens in common, but the memory no longer reaches back and no checkpoint does",
-            report::grouped(served.common));
+    if (!prompt.salt.empty() || !prompt.adapter.empty()) {
+        stop(Exit::bad_input, where + ": slots of llama-server know no salt and no adapter");
     }
-    if (!source.empty()) {
-        return source;
-    }
-    if (served.cached > served.common) {
-        return "common prefix, and chunks moved to their new places";
-    }
-    return served.cached == 0 ? "nothing in common" : "common prefix";
 }
 
 }  // namespace
 
-std::string reuse_rule_words(const LlamaModel& model, const llamacpp::Options& context) {
-    const Result<llamacpp::Layout> made = llamacpp::layout(model.card, context);
-    if (!made) {
-        stop(Exit::usage, "llama.cpp refuses: " + refusal_words(made.error()));
+ServerRule server_rule(const LlamaModel& model, const llamacpp::Options& context) {
+    const llamacpp::Layout made = layout_of(model, context);
+    ServerRule rule{.caches = !made.caches.empty()};
+    for (const llamacpp::CacheShape& cache : made.caches) {
+        rule.states = rule.states || llamacpp::is_states(cache.part);
+        if (cache.window_type != llamacpp::WindowType::none && !context.swa_full) {
+            rule.window = model.card.window;
+            rule.window_cells = cache.cells;
+        }
     }
-    bool states = false;
-    bool windows = false;
-    for (const llamacpp::CacheShape& cache : made->caches) {
-        states = states || llamacpp::is_states(cache.part);
-        windows = windows || cache.window_type != llamacpp::WindowType::none;
+    if (rule.states || rule.window != 0) {
+        rule.early = smaller(made.resolved.n_batch, 4 + made.resolved.n_ubatch);
     }
-    if (made->caches.empty()) {
-        return "llama-server keeps no cache for this model: nothing is skipped.\n";
-    }
-    std::string out =
-        paragraph(
-            "llama-server skips the common prefix of a prompt and what a slot holds, at most all but "
-            "the last token.") +
-        '\n';
-    if (windows && !context.swa_full) {
-        out += paragraph(fmt::format(
-                   "Windows of {}: the slot must still hold more than {} tokens before the end of the "
-                   "prefix (its window cache has {} cells); otherwise it goes back to a checkpoint, or "
-                   "computes everything.",
-                   model.card.window, model.card.window, report::grouped(made->caches[1].cells))) +
-               '\n';
-    }
-    if (states) {
-        out += paragraph("States: only exactly where the slot stands, or at a checkpoint.") + '\n';
-    }
-    if (states || (windows && !context.swa_full)) {
-        const u64 early = smaller(made->resolved.n_batch, 4 + made->resolved.n_ubatch);
-        out += paragraph(fmt::format(
-                   "Checkpoints are taken {} and 4 tokens before the end of each prompt, and where a "
-                   "prompt is continued.",
-                   early)) +
-               '\n';
-    }
-    const char* chunks =
-        !made->can_shift ? "Chunk reuse (--cache-reuse) is off: positions cannot be shifted."
-        : states ? "Chunk reuse (--cache-reuse) is UNSOUND here: it keeps checkpoints of other tokens."
-                 : "Chunk reuse (--cache-reuse) can move later chunks to their new places.";
-    return out + paragraph(chunks) + '\n';
+    rule.chunks = !made.can_shift ? ServerRule::Chunks::off
+                  : rule.states   ? ServerRule::Chunks::unsound
+                                  : ServerRule::Chunks::moved;
+    return rule;
 }
 
-std::string replay_words(const LlamaModel& model, const llamacpp::Options& context,
-                         const llamacpp::ReuseOptions& reuse, const std::string& file) {
-    const Result<llamacpp::Layout> made = llamacpp::layout(model.card, context);
-    if (!made) {
-        stop(Exit::usage, "llama.cpp refuses: " + refusal_words(made.error()));
-    }
-    if (made->memory == llamacpp::Memory::none || made->memory == llamacpp::Memory::dsv4) {
+std::vector<ServerRequest> replay_on_server(const LlamaModel& model, const llamacpp::Options& context,
+                                            const llamacpp::ReuseOptions& reuse, const std::string& file) {
+    const llamacpp::Layout made = layout_of(model, context);
+    if (made.memory == llamacpp::Memory::none || made.memory == llamacpp::Memory::dsv4) {
         stop(Exit::unknown_architecture, "no reuse rules are known for this memory");
     }
-    llamacpp::ServerReuse server{model.card, *made, reuse};
-    using A = report::Align;
-    report::Table table{{A::right, A::right, A::right, A::right, A::right, A::left}};
-    table.row({"prompt", "tokens", "skipped", "computed", "slot", ""});
-    u64 number = 0;
-    u64 skipped = 0;
-    u64 all = 0;
+    llamacpp::ServerReuse server{model.card, made, reuse};
+    std::vector<ServerRequest> all;
     for (const report::ReplayRequest& prompt : prompts_of(file)) {
-        if (prompt.tokens.size() >= made->resolved.n_ctx_seq) {
-            stop(Exit::bad_input, fmt::format("{}: prompt {} has {} tokens, a slot {}", file, number + 1,
-                                              report::grouped(prompt.tokens.size()),
-                                              report::grouped(made->resolved.n_ctx_seq)));
-        }
-        if (!prompt.salt.empty() || !prompt.adapter.empty()) {
-            stop(Exit::bad_input,
-                 fmt::format("{}: prompt {}: slots of llama-server know no salt and no adapter", file,
-                             number + 1));
-        }
-        const llamacpp::Served served = server.serve(token_list(prompt.tokens), token_list(prompt.generated));
-        skipped += served.cached;
-        all += prompt.tokens.size();
-        table.row({report::grouped(++number), report::grouped(prompt.tokens.size()),
-                   report::grouped(served.cached), report::grouped(served.processed),
-                   fmt::format("{}", served.slot), reason(served)});
+        check(prompt, made.resolved.n_ctx_seq, fmt::format("{}: prompt {}", file, all.size() + 1));
+        all.push_back({prompt.tokens.size(), server.serve(token_list(prompt.tokens), token_list(prompt.generated))});
     }
-    return table.text() +
-           fmt::format("{} of {} prompt tokens skipped\n", report::grouped(skipped), report::grouped(all));
+    return all;
+}
+
+std::string rule_words(const ServerRule& rule) {
+    if (!rule.caches) {
+        return "llama-server keeps no cache for this model: nothing is skipped.\n";
+    }
+    std::string out = paragraph("llama-server skips the common prefix of a prompt and what a slot holds, at most "
+                                "all but the last token.") +
+                      '\n';
+    if (rule.window != 0) {
+        out += paragraph(fmt::format("Windows of {}: the slot must still hold more than {} tokens before the end of "
+                                     "the prefix (its window cache has {} cells); otherwise it goes back to a "
+                                     "checkpoint, or computes everything.",
+                                     rule.window, rule.window, report::grouped(rule.window_cells))) +
+               '\n';
+    }
+    out += rule.states ? paragraph("States: only exactly where the slot stands, or at a checkpoint.") + '\n' : "";
+    if (rule.early != 0) {
+        out += paragraph(fmt::format("Checkpoints are taken {} and 4 tokens before the end of each prompt, and where a "
+                                     "prompt is continued.",
+                                     rule.early)) +
+               '\n';
+    }
+    const char* chunks = rule.chunks == ServerRule::Chunks::off
+                             ? "Chunk reuse (--cache-reuse) is off: positions cannot be shifted."
+                         : rule.chunks == ServerRule::Chunks::unsound
+                             ? "Chunk reuse (--cache-reuse) is UNSOUND here: it keeps checkpoints of other tokens."
+                             : "Chunk reuse (--cache-reuse) can move later chunks to their new places.";
+    return out + paragraph(chunks) + '\n';
 }
 
 }  // namespace kvcap::cli

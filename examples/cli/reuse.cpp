@@ -13,7 +13,7 @@ namespace kvcap::cli {
 
 namespace {
 
-/// The scenario when the argument is a file that is one.
+/// The scenario when the argument is a file that is one; problems name the file.
 std::optional<Diagnosed<ReuseScenario>> scenario_file(const std::string& path) {
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(path, ignored)) {
@@ -26,7 +26,14 @@ std::optional<Diagnosed<ReuseScenario>> scenario_file(const std::string& path) {
     const Diagnosed<JsonDocument> document = load_json(*text, scenario_limits);
     const bool asks =
         document && (root_of(*document)["groups"].present() || root_of(*document)["prompt_tokens"].present());
-    return asks ? std::optional{read_scenario(*document)} : std::nullopt;
+    if (!asks) {
+        return std::nullopt;
+    }
+    Diagnosed<ReuseScenario> read = read_scenario(*document);
+    if (!read) {
+        read.error = io::in_file(path, *std::move(read.error));
+    }
+    return read;
 }
 
 void answer(const ReuseOptions& options, const ReuseScenario& scenario, const std::vector<Note>& notes,

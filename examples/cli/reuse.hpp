@@ -53,6 +53,8 @@ ModelRules rules_for(const ReuseOptions& options, const Model& model);
 /// What must be there to skip p tokens, in words or as JSON.
 std::string explanation(const Model& model, const ModelRules& rules, const Session& session);
 std::string explanation_json(const ModelRules& rules);
+/// "needs", "page_tokens", "reach_tokens" and "sink_tokens" of a group.
+void write_rule(report::Json& json, const Rule& rule);
 /// The groups of a model, for a prompt of --prompt tokens, with no page held.
 ReuseScenario scenario_of(const ReuseOptions& options, const ModelRules& rules);
 /// Sets the pages of --held, the limit and the unit.

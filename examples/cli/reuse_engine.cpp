@@ -8,6 +8,7 @@
 
 #include <kvcap/engine/llamacpp/server.hpp>
 #include <kvcap/report/reuse.hpp>
+#include <kvcap/report/size_json.hpp>
 
 namespace kvcap::cli {
 
@@ -25,9 +26,6 @@ void run_llamacpp(const ReuseOptions& options, bool scenario, Session& session) 
         stop(Exit::usage, fmt::format("--{}: kvcap llamacpp MODEL --prompts FILE takes the server's options",
                                       flags.begin()->first));
     }
-    if (options.output.json) {
-        stop(Exit::usage, "--json: what llama-server skips is in words only; leave --json out");
-    }
     if (scenario || !options.prompt.empty() || !options.held.empty()) {
         stop(Exit::usage,
              "--engine llamacpp: slots hold whole prompts, not pages; wanted a MODEL, and --prompts "
@@ -36,24 +34,44 @@ void run_llamacpp(const ReuseOptions& options, bool scenario, Session& session) 
     const Model model = load(options.model);
     const LlamaModel llama = llama_model(model);
     const llamacpp::Options context = llamacpp::server_context(llama.card, {});
-    const std::string words = options.prompts.empty() ? reuse_rule_words(llama, context)
-                                                      : replay_words(llama, context, {}, options.prompts);
-    session.print(heading(model, "llama.cpp v0.5.0", session) + words);
+    const std::string title = heading(model, "llama.cpp v0.5.0", session);
+    if (options.prompts.empty()) {
+        const ServerRule rule = server_rule(llama, context);
+        return session.print(options.output.json ? rule_json(rule, model, llama) : title + rule_words(rule));
+    }
+    const std::vector<ServerRequest> requests = replay_on_server(llama, context, {}, options.prompts);
+    session.print(options.output.json ? replay_json(requests, model, llama) : title + replay_words(requests));
+}
+
+/// The same as kvcap reuse MODEL --explain --json, with the engine's groups.
+std::string explanation_json(const ReuseScenario& scenario, const UnderEngine& engine) {
+    report::Json json;
+    json.object().field("schema", "kvcap.reuse_rules/1").field("engine", engine.name());
+    json.field("rules", std::string_view{engine.rules()}).array("groups");
+    for (const ScenarioGroup& group : scenario.groups) {
+        json.object().field("name", group.name);
+        write_rule(json, group.rule);
+        json.field("bytes_per_page", group.bytes).end();
+    }
+    json.end().field("unit_tokens", scenario.ask.grid.unit);
+    report::write_notes(json, engine.notes());
+    return json.end().text();
 }
 
 /// The groups that the engine makes of the model, numbered as --held takes them.
 void explain_groups(const ReuseOptions& options, const Model& model, Session& session) {
-    if (options.output.json) {
-        stop(Exit::usage, "--explain --json with an --engine: --prompt N --json lists the groups");
-    }
     constexpr u64 usual_context = 131'072;
     ReuseOptions one = options;
     const u64 context = model.read.max_context == 0 ? usual_context : model.read.max_context;
     one.prompt = std::to_string(context);
     UnderEngine engine{one, &model, context};
+    const ReuseScenario scenario = engine_scenario(one, engine);
+    if (options.output.json) {
+        return session.print(explanation_json(scenario, engine));
+    }
     std::string out = heading(model, engine.rules(), session) + "To skip the first p tokens of a prompt:\n";
     u64 number = 0;
-    for (const ScenarioGroup& group : engine_scenario(one, engine).groups) {
+    for (const ScenarioGroup& group : scenario.groups) {
         out += paragraph(fmt::format("  {}. {}: {} (pages of {}).", ++number, group.name,
                                      report::rule_sentence(group.rule),
                                      report::counted(group.rule.page, "token", "tokens"))) +
@@ -70,9 +88,6 @@ u64 longest_of(const std::vector<report::ReplayRequest>& prompts, const std::str
     for (const report::ReplayRequest& one : prompts) {
         longest = larger(longest, one.tokens.size() + one.generated.size());
         all += one.tokens.size() + one.generated.size();
-    }
-    if (prompts.empty()) {
-        stop(Exit::bad_input, file + ": no prompt in it");
     }
     if (all > most_tokens || prompts.size() > most_prompts) {
         stop(Exit::bad_input, fmt::format("{}: {} tokens in {} prompts; at most {} in {} are run", file,

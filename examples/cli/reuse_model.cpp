@@ -147,21 +147,20 @@ std::string explanation(const Model& model, const ModelRules& rules, const Sessi
     return out + paragraph("The last token of a prompt is always computed.") + '\n';
 }
 
+void write_rule(report::Json& json, const Rule& rule) {
+    json.field("needs", report::name_of(rule.needs)).field("page_tokens", rule.page);
+    json.field("reach_tokens", rule.reach).field("sink_tokens", rule.sinks);
+}
+
 std::string explanation_json(const ModelRules& rules) {
     report::Json json;
     u64 unit = 1;
     json.object().field("schema", "kvcap.reuse_rules/1").array("groups");
     for (const ModelRule& one : rules) {
         unit = one.rule.needs == Needs::whole ? unit : least_common_multiple(unit, one.rule.page);
-        json.object()
-            .field("name", group_name(one))
-            .field("needs", report::name_of(one.rule.needs))
-            .field("page_tokens", one.rule.page)
-            .field("reach_tokens", one.rule.reach)
-            .field("sink_tokens", one.rule.sinks)
-            .field("caches", one.caches)
-            .field("bytes_per_page", one.bytes)
-            .end();
+        json.object().field("name", group_name(one));
+        write_rule(json, one.rule);
+        json.field("caches", one.caches).field("bytes_per_page", one.bytes).end();
     }
     return json.end().field("unit_tokens", unit).end().text();
 }

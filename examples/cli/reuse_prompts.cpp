@@ -13,6 +13,15 @@ namespace {
 
 using TokenIds = std::vector<u64>;
 
+/// A count in the file: what is none is wrong input, not a wrong flag.
+u64 counted(std::string_view text, const std::string& where) {
+    try {
+        return count_of(text, where);
+    } catch (const Stop& refused) {
+        stop(Exit::bad_input, refused.text);
+    }
+}
+
 /// Token ids as given, the n-th token of each text, and new ones: none of them equal.
 class Texts {
 public:
@@ -41,7 +50,7 @@ private:
 
     static void append_ids(const std::string& piece, const std::string& where, TokenIds& to) {
         for (const std::string& id : parts_of(piece)) {
-            const u64 token = count_of(id, where);
+            const u64 token = counted(id, where);
             if (token >= most_tokens) {
                 stop(Exit::bad_input, fmt::format("{}: token id {}; ids are below {}", where, id,
                                                   report::grouped(most_tokens)));
@@ -58,8 +67,8 @@ private:
                              "ids such as 17,18,19",
                              where, piece));
         }
-        const u64 from = count_of(piece.substr(colon + 1, dash - colon - 1), where);
-        const u64 until = count_of(piece.substr(dash + 1), where);
+        const u64 from = counted(piece.substr(colon + 1, dash - colon - 1), where);
+        const u64 until = counted(piece.substr(dash + 1), where);
         if (from > until || until > most_tokens) {
             stop(Exit::bad_input, fmt::format("{}: {}; wanted FROM below TO and at most {} tokens", where,
                                               piece, report::grouped(most_tokens)));
@@ -99,7 +108,7 @@ void read_word(const std::string& word, const std::string& where, Texts& texts, 
     } else if (word.find(':') != std::string::npos || word.find(',') != std::string::npos) {
         texts.append(word.substr(1), where, to.generated);
     } else {
-        texts.append_new(count_of(word.substr(1), where), where, to.generated);
+        texts.append_new(counted(word.substr(1), where), where, to.generated);
     }
 }
 
@@ -129,6 +138,9 @@ std::vector<report::ReplayRequest> prompts_of(const std::string& file) {
         if (!prompt.tokens.empty()) {
             all.push_back(std::move(prompt));
         }
+    }
+    if (all.empty()) {
+        stop(Exit::bad_input, file + ": no prompt in it; wanted one a line, such as a:0-600 b:0-20 +8");
     }
     return all;
 }

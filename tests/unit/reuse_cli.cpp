@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `kvcap reuse` as a script sees it.
-#include "program.hpp"
+#include "checked.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -129,7 +129,6 @@ TEST_CASE("reuse: what is refused", "[cli]") {
     refused(reuse("'8*gqa(8,128)' --prompt 64 --window-edge w"), 2, "past or full");
     refused(reuse("no-such-model --explain"), 3, "no-such-model");
     refused(reuse("'8*gqa(8,128)' --prompt 8589934592"), 2, "at most 4,294,967,296");
-    refused(reuse("'8*gqa(8,128)' --engine llamacpp --json"), 2, "--json");
     refused(reuse("'8*gqa(8,128)' --engine sglang --prompts SCENARIO --page-size 64 --max-total-tokens 10", "a:0-99\n"),
             1, "less than one page");
     // The screen and the JSON have one grid: the prompt's end counts where TensorRT-LLM reuses part of a block.
@@ -140,6 +139,101 @@ TEST_CASE("reuse: what is refused", "[cli]") {
     REQUIRE(one["tail_tokens"] == 499);
     REQUIRE(one["groups"][0]["alone_tokens"] == 499);
     REQUIRE(reuse("SCENARIO --engine trtllm", chunk).out.find("Ideal: 499 of 500") != std::string::npos);
+}
+
+TEST_CASE("reuse: a problem inside a scenario names the file", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    for (const char* engine : {"", " --engine vllm"}) {
+        const Ran ran =
+            reuse("SCENARIO" + std::string{engine},
+                  R"({"prompt_tokens": 64, "groups": [{"needs": "everything", "held": [0, [1, 9]]}]})");
+        CAPTURE(ran.err);
+        CHECK(ran.code == 3);
+        CHECK(ran.err.find(".json: /groups/0/held/1/1: 9; wanted a whole number from 1 to 4") !=
+              std::string::npos);
+    }
+}
+
+TEST_CASE("reuse: rules as JSON keep their schema, a model's and each engine's", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    const auto rules = [](const std::string& arguments) {
+        const Ran ran = program::run("reuse " + arguments + " --json");
+        CAPTURE(arguments, ran.err);
+        REQUIRE(ran.code == 0);
+        const json told = json::parse(ran.out);
+        CHECK(schemas::violation_of(told, "reuse_rules") == "");
+        return told;
+    };
+    const json own = rules("gemma-3-27b --explain");
+    CHECK(own["groups"][0]["reach_tokens"] == 1023);
+    CHECK(own["groups"][0]["caches"].get<int>() + own["groups"][1]["caches"].get<int>() == 62);
+    for (const char* engine : {"vllm", "sglang", "trtllm"}) {
+        const json told = rules("gemma-3-27b --explain --engine " + std::string{engine});
+        CHECK(told["engine"] == engine);
+        CHECK(told["groups"].size() == 2);
+        CHECK(told["unit_tokens"].get<int>() % told["groups"][0]["page_tokens"].get<int>() == 0);
+    }
+    CHECK(schemas::violation_of(json{{"schema", "kvcap.reuse_rules/1"}}, "reuse_rules") != "");
+}
+
+TEST_CASE("reuse: llama-server's rule and its replay as JSON", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string file = "/tmp/kvcap-prompts-" + std::to_string(::getpid()) + ".txt";
+    std::ofstream{file} << "a:0-600 b:0-20 +8\na:0-600 b:0-30\n";
+    const auto told = [](const std::string& arguments) {
+        const Ran ran = program::run(arguments + " --json");
+        CAPTURE(arguments, ran.err);
+        REQUIRE(ran.code == 0);
+        const json read = json::parse(ran.out);
+        CHECK(schemas::violation_of(read, "reuse_llamacpp") == "");
+        return read;
+    };
+    const json rule = told("reuse gemma-3-27b --engine llamacpp");
+    CHECK(rule["window_tokens"] == 1024);
+    CHECK(rule["states"] == false);
+    CHECK(rule["checkpoints_before_end_tokens"] == json::array({516, 4}));
+    CHECK(rule["chunk_reuse"] == "off");
+    CHECK(told("reuse qwen3-next-80b-a3b --engine llamacpp")["states"] == true);
+    for (const std::string verb : {"reuse gemma-3-27b --engine llamacpp", "llamacpp gemma-3-27b -c 32768"}) {
+        const json run = told(verb + " --prompts " + file);
+        CHECK(run["prompts"].size() == 2);
+        CHECK(run["prompts"][1]["from_checkpoint"] == true);
+        CHECK(run["prompts"][0]["computed_tokens"] == 620);
+        CHECK(run["prompt_tokens"] == 1250);
+        CHECK(run["skipped_tokens"] == run["prompts"][1]["skipped_tokens"]);
+    }
+    fs::remove(file);
+}
+
+TEST_CASE("reuse: what is wrong with a prompts file is wrong input, in every verb", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string file = "/tmp/kvcap-prompts-" + std::to_string(::getpid()) + ".txt";
+    const std::pair<const char*, const char*> wrong[] = {{"", "no prompt in it"},
+                                                         {"# a remark\n\n", "no prompt in it"},
+                                                         {"a:0-x\n", "line 1: 'x' is no count"},
+                                                         {"a:0-9 +y\n", "line 1: 'y' is no count"},
+                                                         {"a\n", "line 1: a is no piece"},
+                                                         {"+8\n", "line 1: no token before"}};
+    for (const auto& [text, words] : wrong) {
+        std::ofstream{file} << text;
+        for (const std::string verb :
+             {"llamacpp llama-3.1-8b -c 4096", "reuse llama-3.1-8b --engine llamacpp",
+              "reuse llama-3.1-8b --engine vllm", "reuse llama-3.1-8b --engine sglang",
+              "reuse llama-3.1-8b --engine trtllm"}) {
+            program::refused(verb + " --prompts " + file, 3, words);
+            program::refused(verb + " --prompts " + file, 3, file);
+        }
+    }
+    fs::remove(file);
+    program::refused("llamacpp llama-3.1-8b --prompts " + file, 3, file);
 }
 
 }  // namespace

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// What the parts of the verb `llamacpp` share: its options, and everything that its screen and JSON show.
+#pragma once
+
+#include "llamacpp.hpp"
+
+namespace kvcap::cli {
+
+struct LlamaOptions {
+    ModelOptions model;
+    std::string context = "0";
+    std::string batch = "2048";
+    std::string ubatch = "512";
+    u32 parallel = 1;
+    u32 rollback = 0;
+    std::string type_k = "f16";
+    std::string type_v = "f16";
+    std::string flash = "auto";
+    bool swa_full = false;
+    bool unified = false;
+    bool server = false;
+    u32 gpu_layers = ~u32{0};
+    std::string split_mode = "layer";
+    std::vector<float> shares;
+    std::vector<std::string> devices;
+    std::string compute;
+    std::string prompts;
+    u32 checkpoints = 32;
+    std::string min_step = "8192";
+    std::string reuse_chunk = "0";
+    std::string ram = "8GiB";
+    Output output;
+};
+
+/// Everything the screen and the JSON show.
+struct LlamaFinding {
+    LlamaModel model;
+    llamacpp::Options options{};
+    llamacpp::Layout layout{};
+    llamacpp::Devices devices{};
+    llamacpp::DeviceMemory memory{};
+    llamacpp::PerDevice caches{};
+    llamacpp::PerDevice weights{};
+    u32 largest_context = 0;
+    u32 most_offloaded = 0;
+    bool sized = false;  ///< devices have sizes
+
+    bool layered() const { return options.split_mode == llamacpp::SplitMode::layer; }
+    u64 on(int device) const {
+        const u64 compute = device == llamacpp::on_cpu ? 0 : memory.compute[device];
+        return saturating_sum(saturating_sum(caches.at(device), weights.at(device)), compute);
+    }
+    bool fits() const {
+        bool all = true;
+        for (u32 d = 0; d < devices.count; ++d) {
+            all = all && on(static_cast<int>(d)) <= memory.available[d];
+        }
+        return all;
+    }
+};
+
+/// llama.cpp's own options, as the flags and --server have them.
+llamacpp::Options options_of(const LlamaOptions& o, const llamacpp::Card& card, bool parallel_given);
+/// Stops where llama.cpp refuses.
+LlamaFinding finding_of(const LlamaOptions& o, const Model& model, bool parallel_given);
+
+std::string screen_of(const LlamaFinding& found, const Model& model, report::Unit unit, const Session& session);
+std::string json_of(const LlamaFinding& found, const Model& model);
+
+}  // namespace kvcap::cli
