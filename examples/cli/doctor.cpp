@@ -133,7 +133,7 @@ std::string screen(const report::Doctored& one, u64 most, const Session& session
 
 report::Prediction not_asked(const report::Finding& odd) {
     report::Prediction none;
-    none.reason = odd.seen + " is no plausible figure" + lines_words(odd.lines);
+    none.reason = odd.seen + " cannot be: " + odd.meaning + lines_words(odd.lines);
     return none;
 }
 

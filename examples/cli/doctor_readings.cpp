@@ -14,6 +14,9 @@ std::string release_of(std::string_view version) {
     while (end < version.size() && (version[end] == '.' || (version[end] >= '0' && version[end] <= '9'))) {
         ++end;
     }
+    while (end > start && version[end - 1] == '.') {  // "0.28.0.dev12"
+        --end;
+    }
     return std::string{version.substr(start, end - start)};
 }
 

@@ -3,6 +3,7 @@
 #include "memory.hpp"
 
 #include <fstream>
+#include <kvcap/report/diagnose/implausible.hpp>
 #include <kvcap/report/diagnose/overhead.hpp>
 
 namespace kvcap::cli {
@@ -14,6 +15,12 @@ MeasuredOverhead overhead_from(const std::string& path) {
     }
     const LogReading reading = read_log(in);
     for (const LogStart& start : reading.starts) {
+        if (!start.unusable.empty()) {
+            const report::Finding odd = report::implausible(start).front();
+            stop(Exit::bad_input, fmt::format("--overhead-from: {}{}: {}: {}; wanted a log whose figures can be", path,
+                                              odd.lines.empty() ? "" : fmt::format(" line {}", odd.lines.front()),
+                                              odd.seen, odd.meaning));
+        }
         if (const auto measured = report::overhead_of(start)) {
             return {{static_cast<u64>(std::min(measured->bytes, 9e15))},
                     fmt::format("{} of {}: {}", start.engine, path, measured->how)};

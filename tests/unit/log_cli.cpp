@@ -113,3 +113,102 @@ TEST_CASE("doctor: figures that cannot be are told with their line and value", "
     CHECK(doctor("Available KV cache memory: 99999999999999999999.9 GiB\nGPU KV cache size: 64 tokens\n").out.find(
               "99999999999999999999.9") != std::string::npos);
 }
+
+TEST_CASE("doctor: nothing is computed with a figure that cannot be", "[cli][log]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string llama = "llama_context: n_ctx = 8192\n";
+    const std::string sglang = "[TP0] Load weight begin. avail mem=78.00 GB\n";
+    const std::string trtllm = "[TensorRT-LLM][INFO] TensorRT-LLM version: 1.0\n";
+    const struct {
+        std::string log;
+        std::vector<std::string> unusable;  ///< facts
+    } starts[] = {
+        {"Model loading took -15.00 GiB memory and 3.0 seconds\nGPU KV cache size: 4,096 tokens\n",
+         {"weights_gib"}},
+        {"Available KV cache memory: 0.01 GiB\nGPU KV cache size: 999,999,999,999 tokens\n",
+         {"capacity_tokens", "available_kv_gib"}},
+        {"Available KV cache memory: -3.20 GiB\nGPU KV cache size: 64 tokens\n",
+         {"capacity_tokens", "available_kv_gib"}},
+        {"# GPU blocks: 0, # CPU blocks: 512\nMaximum concurrency for 32768 tokens per request: 0.00x\n",
+         {"gpu_blocks"}},
+        {"# GPU blocks: -5, # CPU blocks: -3\nMaximum concurrency for 0 tokens per request: 12.50x\n",
+         {"gpu_blocks", "cpu_blocks", "max_model_len"}},
+        {"max seq len (131072), (-16.00 GiB KV cache is needed, which is larger than the available KV cache "
+         "memory (7.10 "
+         "GiB). Based on the available memory, the estimated maximum model length is -50.\n",
+         {"needed_kv_gib", "estimated_max_len"}},
+        {sglang + "[TP0] KV Cache is allocated. #tokens: 999999999999, K size: 0.01 GB, V size: 0.01 GB\n",
+         {"capacity_tokens", "k_size_gb", "v_size_gb"}},
+        {sglang + "[TP0] KV Cache is allocated. #tokens: 4096, K size: -1.01 GB, V size: -1.01 GB\n",
+         {"k_size_gb", "v_size_gb"}},
+        {sglang + "[TP0] max_total_num_tokens=0, chunked_prefill_size=8192, max_running_requests=0, "
+                  "context_len=0, "
+                  "available_gpu_mem=-8.00 GB\n",
+         {"capacity_tokens", "max_model_len", "available_gpu_mem_gb"}},
+        {trtllm + "Number of tokens per block: 0.\nNumber of blocks in KV cache primary pool: "
+                  "0\n[MemUsageChange] Allocated "
+                  "-10.00 GiB for max tokens in paged KV cache (582528).\n",
+         {"tokens_per_block", "primary_blocks", "kv_gib"}},
+        {trtllm + "[MemUsageChange] Allocated 0.01 GiB for max tokens in paged KV cache (58252800000).\n",
+         {"capacity_tokens", "kv_gib"}},
+        {llama + "llama_kv_cache: size = -10.00 MiB ( 4096 cells,  32 layers,  1/1 seqs), K (f16):  -5.00 "
+                 "MiB, V (f16): "
+                 "-5.00 MiB\n",
+         {"kv_mib", "k_mib", "v_mib"}},
+        {llama + "llama_kv_cache: size = 0.01 MiB ( 999999999 cells,  32 layers,  1/1 seqs), K (f16): 0.01 "
+                 "MiB, V (f16): "
+                 "0.00 MiB\n",
+         {"cells", "kv_mib"}},
+        {"level=INFO source=device.go:240 msg=\"model weights\" device=CUDA0 size=\"-18.5 GiB\"\n"
+         "level=INFO source=device.go:251 msg=\"kv cache\" device=CUDA0 size=\"-3.0 GiB\"\n",
+         {"weights_by_device", "kv_by_device"}}};
+    for (const auto& start : starts) {
+        CAPTURE(start.log);
+        const program::Ran screen = doctor(start.log);
+        const nlohmann::json told = nlohmann::json::parse(doctor(start.log, "--json").out)["engines"][0];
+        for (const std::string& fact : start.unusable) {
+            CAPTURE(fact);
+            CHECK(told["facts"].value(fact, nlohmann::json{}).is_null());
+            CHECK(screen.out.find(fact + " = ") != std::string::npos);
+        }
+        std::size_t named = 0;
+        for (const auto& finding : told["findings"]) {
+            const bool odd = finding["kind"] == "implausible-number";
+            named += odd ? 1 : 0;
+            CHECK((odd || finding["seen"].get<std::string>().find('-') == std::string::npos));
+        }
+        CHECK(named == start.unusable.size());
+        CHECK(told["checks"].empty());
+        CHECK(told["prediction"]["agrees"].is_null());
+        CHECK(screen.code == 0);
+        for (const char* never : {"nan", "inf ", "-0 "}) {
+            CHECK(screen.out.find(never) == std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("doctor: what an engine prints as a difference may be below zero", "[cli][log]") {
+    if (!program::known()) {
+        return;
+    }
+    const program::Ran ran = doctor("Available KV cache memory: -3.20 GiB\n");
+    CHECK(ran.out.find("negative-pool") != std::string::npos);
+    CHECK(ran.out.find("implausible-number") == std::string::npos);
+    CHECK(ran.out.find("powers of ten") == std::string::npos);
+}
+
+TEST_CASE("fit: no overhead is taken from a log whose figures cannot be", "[cli][log]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string log = "/tmp/kvcap-odd-" + std::to_string(::getpid()) + ".log";
+    std::ofstream{log}
+        << "Available KV cache memory: 10.00 GiB\nModel loading took -15.00 GiB memory and 3.0 seconds\n";
+    const program::Ran ran =
+        program::run("fit llama-3.1-8b --gpu l4 --tokens 1k --engine vllm --overhead-from " + log);
+    std::filesystem::remove(log);
+    CHECK(ran.code == 3);
+    CHECK(ran.err.find(log + " line 2: weights_gib = -15.00: less than 0") != std::string::npos);
+}

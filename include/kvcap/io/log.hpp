@@ -16,7 +16,7 @@ struct LogStart {
     std::string engine;
     std::string service;  ///< of a compose file, where lines name one
     logs::Facts facts;
-    std::vector<logs::Field> unreadable{};  ///< counts below zero, as printed, with their lines
+    std::vector<logs::Unusable> unusable{};  ///< figures that cannot be; no fact is made of them
 };
 
 struct LogReading {
@@ -45,7 +45,7 @@ public:
         reading_.lines = line_;
         for (logs::Start& start : starts_) {
             logs::settle(start);
-            LogStart out{logs::engine_of(start), start.service, std::move(start.facts), std::move(start.unreadable)};
+            LogStart out{logs::engine_of(start), start.service, std::move(start.facts), std::move(start.unusable)};
             out.facts.put("engine", logs::words(out.engine));
             if (start.runs > 1) {
                 out.facts.put("several_runs", logs::flag(true));

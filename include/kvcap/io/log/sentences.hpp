@@ -7,6 +7,7 @@
 #include <kvcap/io/log/llamacpp_rules.hpp>
 #include <kvcap/io/log/llamacpp_settle.hpp>
 #include <kvcap/io/log/ollama.hpp>
+#include <kvcap/io/log/plausible.hpp>
 #include <kvcap/io/log/sglang_settle.hpp>
 #include <kvcap/io/log/trtllm.hpp>
 #include <kvcap/io/log/vllm_rules.hpp>
@@ -49,13 +50,21 @@ inline const Stems& stems() {
     return all;
 }
 
-inline void settle(Start& start) {
+inline void settle_family(Start& start) {
     switch (start.family) {
         case Family::vllm: return vllm::settle(start);
         case Family::sglang: return sglang::settle(start);
         case Family::llamacpp: return llamacpp::settle(start);
         case Family::trtllm: return trtllm::settle(start);
     }
+}
+
+/// What lines amount to; without the figures that cannot be, of a line alone or beside the others.
+inline void settle(Start& start) {
+    set_apart_odd(start);
+    settle_family(start);
+    set_apart_odd(start, start.facts);
+    set_apart_contradictions(start);
 }
 
 inline std::string engine_of(const Start& start) {

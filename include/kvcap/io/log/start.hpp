@@ -38,6 +38,13 @@ struct Failure {
     u64 line = 0;
 };
 
+/// A figure that cannot be, as printed, and why: it is named and not used.
+struct Unusable {
+    std::string name;
+    Datum value;
+    std::string why;
+};
+
 class Start {
 public:
     Family family = Family::vllm;
@@ -47,7 +54,7 @@ public:
     std::vector<Failure> failures;
     std::vector<Ranks> ranks;
     std::vector<std::string> pids;
-    std::vector<Field> unreadable;  ///< counts below zero, as printed
+    std::vector<Unusable> unusable;
     std::vector<Facts> parts;  ///< what an engine prints several of: pools, caches, phases
     u64 begun = 0;             ///< kinds of first lines seen
     bool results = false;      ///< something that follows first lines was seen

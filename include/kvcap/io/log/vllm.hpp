@@ -76,8 +76,8 @@ inline void read_setting(Start& start, std::string_view key, std::string_view va
     }
     for (const Setting& setting : settings) {
         Datum datum = setting.argument == key ? literal(value, line) : Datum{};
-        if (datum.kind == Datum::Kind::integer && datum.integer < -1 && start.unreadable.size() < 64) {
-            start.unreadable.push_back({std::string{setting.fact}, words(value, line)});
+        if (datum.kind == Datum::Kind::integer && datum.integer < -1 && start.unusable.size() < 64) {
+            start.unusable.push_back({std::string{setting.fact}, words(value, line), "less than 0"});
         }
         if (datum.kind != Datum::Kind::none && !(datum.kind == Datum::Kind::integer && datum.integer < 0)) {
             start.facts.put(setting.fact, std::move(datum));

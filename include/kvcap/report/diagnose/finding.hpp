@@ -112,12 +112,13 @@ inline Round roundest(double low, double high) {
     return {};
 }
 
-/// Bytes a token that a printed amount in GiB and a token count allow, and the roundest of them.
+/// Bytes a token that a printed amount in GiB and a token count allow, and the roundest of them. An amount that may be
+/// zero or less says nothing of a token.
 inline void per_token(Diagnosis& on, std::string_view amount, double tokens, double parts = 1) {
     const double low = on.low(amount) * parts * gib / tokens;
     const double high = on.high(amount) * parts * gib / tokens;
     const Round round = roundest(low, high);
-    if (!(tokens > 0) || !known(low, high)) {
+    if (!(tokens > 0) || !(low > 0) || !known(high)) {
         return;
     }
     on.add(

@@ -59,7 +59,7 @@ inline void rate(Diagnosis& on) {
                 fmt::format("{} tokens at {:.0f} a block{}", with_commas(blocks * block), block,
                             known(given) ? "" : ", one reading: the block size is not in the log"));
             found.with("blocks", blocks).with("tokens", blocks * block);
-            if (!known(tokens)) {
+            if (!known(tokens) && blocks > 1) {
                 const Round each = roundest(on.low("available_gib") * 0.9 * gib / blocks / block,
                                             on.high("available_gib") * 0.9 * gib / (blocks - 1) / block);
                 found.with("bytes_per_token", each.value);

@@ -66,7 +66,7 @@ inline void sequences(Diagnosis& on) {
 
 inline void one_request(Diagnosis& on) {
     const double pool = on["available_kv_gib"], at_once = on["concurrency"], tokens = on["capacity_tokens"];
-    if (known(pool, at_once) && at_once > 0) {
+    if (known(pool, at_once) && at_once > 0 && pool > 0) {
         on.add("one-request", {"available_kv_gib", "concurrency"},
                fmt::format("{} GiB hold {} requests", on.text("available_kv_gib"), on.text("concurrency")),
                fmt::format("one of full length takes about {:.2f} GiB of a rank", pool / at_once))
@@ -224,7 +224,7 @@ inline void graphs(Diagnosis& on) {
         found.with("graph_gib", held).with("used", used).with("gain", held / pool).with("unused_gib", held - used);
         found.gain_bytes = (known(used) ? held - used : held) * gib;
     }
-    if (known(graph, delta) && delta > 0) {
+    if (known(graph, delta) && delta > 0 && graph > 0) {
         const double card = graph / delta;
         Finding& found = on.add(
             "card-size", {"graph_estimate_gib", "equivalent_utilization"},

@@ -61,7 +61,7 @@ inline void auto_fit(Diagnosis& on) {
             .with("factor", from / to);
         per_token(on, "available_kv_gib_binding", to);
     }
-    if (known(pool, binding) && pool != binding) {
+    if (pool > 0 && binding > 0 && pool != binding) {
         Finding& found = on.add("binding-stage", {"available_kv_gib", "available_kv_gib_binding"},
                                 fmt::format("one rank printed {} GiB, the length follows from {}",
                                             on.text("available_kv_gib"), on.text("available_kv_gib_binding")),
@@ -187,7 +187,7 @@ inline void spent(Diagnosis& on) {
 inline void amounts(Diagnosis& on) {
     const double pool = on["available_kv_gib"], total = on["total_gib"],
                  ranks = known(on["tp"]) ? on["tp"] * (known(on["pp"]) ? on["pp"] : 1) : std::nan("");
-    if (known(pool)) {
+    if (pool > 0) {
         Finding& found = on.add("amounts", {"available_kv_gib"},
                                 fmt::format("{} GiB of cache a rank", on.text("available_kv_gib")),
                                 fmt::format("{:.2f} GB in powers of ten", pool * gib / 1e9));
@@ -203,7 +203,7 @@ inline void amounts(Diagnosis& on) {
             on.add("weights-not-kv", {"quantization", "kv_dtype"}, on.text("quantization") + " weights",
                    "quantised weights do not quantise the cache, unless the checkpoint carries scales for it",
                    "--kv-cache-dtype fp8 halves a 16-bit cache");
-        found.gain_bytes = known(pool) && pool > 0 ? pool / 2 * gib : 0;
+        found.gain_bytes = pool > 0 ? pool / 2 * gib : 0;
     }
 }
 
