@@ -75,10 +75,11 @@ std::string facts_table(const std::vector<std::pair<std::string_view, std::strin
         names = std::max(names, name.size());
     }
     std::string out;
-    for (const auto& [name, value] : facts) {
+    for (const auto& [name, given] : facts) {
+        const std::string value = printable(given);
         const bool fits = names + 4 + report::width_of(value) <= columns;
         out += fits ? fmt::format("  {:<{}}  {}\n", name, names, value)
-                    : fmt::format("  {}\n{}\n", name, paragraph("      " + value));
+                    : fmt::format("  {}\n{}\n", name, broken_paragraph("      " + value));
     }
     return out;
 }

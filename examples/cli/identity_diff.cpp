@@ -93,9 +93,9 @@ std::string differing_words(const IdentityDiff& found) {
     for (const Field field : found.differing) {
         out += risk_line(field);
         if (!is_content(field)) {
-            out += paragraph(
-                fmt::format("    {} | {}", value_words(found.a, field), value_words(found.b, field)));
-            out += '\n';
+            out += broken_paragraph("    " + printable(value_words(found.a, field)) + " | " +
+                                    printable(value_words(found.b, field))) +
+                   '\n';
         }
     }
     const std::string blind = fmt::format("The same key under: {}", fmt::join(found.blind, ", "));
@@ -120,7 +120,7 @@ std::string diff_text(const IdentityDiff& found) {
                          words_of(found.refusal)) +
                '\n';
     }
-    return "Not known to be exchangeable: nothing that both state differs, but facts are missing.\n" +
+    return paragraph("Not known to be exchangeable: nothing that both state differs, but facts are missing.") + '\n' +
            missing_words(found.missing);
 }
 

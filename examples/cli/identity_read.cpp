@@ -2,7 +2,7 @@
 // From where does kvcap identity have an identity? A file with one, or a MODEL and the flags.
 #include "identity.hpp"
 
-#include <fstream>
+#include <filesystem>
 #include <kvcap/io/text_file.hpp>
 
 namespace kvcap::cli {
@@ -23,13 +23,22 @@ OwnedIdentity with_a_fact(const std::string& path, OwnedIdentity id) {
     return id;
 }
 
-/// Nothing when WHAT is a MODEL, as a .json file with something else is.
+/// Nothing when WHAT is a MODEL, as a file with something else is. A file meant as an identity is one, right or wrong.
 std::optional<OwnedIdentity> identity_named(const std::string& what) {
-    if (what.size() <= 5 || !what.ends_with(".json") || !std::ifstream{what}) {
+    std::error_code none;
+    if (!std::filesystem::is_regular_file(what, none)) {
         return std::nullopt;
     }
-    Diagnosed<OwnedIdentity> read = read_file(what);
-    return read ? std::optional{with_a_fact(what, std::move(*read))} : std::nullopt;
+    const Diagnosed<std::string> text = read_text_file(what);
+    const Diagnosed<JsonDocument> document = text ? load_json(*text) : Diagnosed<JsonDocument>{*text.error};
+    if (!document) {
+        return std::nullopt;
+    }
+    Diagnosed<OwnedIdentity> read = read_identity(*document);
+    if (!read && !declares_identity(*document)) {
+        return std::nullopt;
+    }
+    return with_a_fact(what, value_in(what, std::move(read)));
 }
 
 void state(StatedText& fact, OwnedIdentity& id, std::string value) {

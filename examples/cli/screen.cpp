@@ -11,10 +11,20 @@ namespace {
 
 constexpr std::size_t columns = 80;
 
+/// At most `most` bytes from the front, and no part of a UTF-8 character.
+std::string_view whole_characters(std::string_view text, std::size_t most) {
+    while (most > 1 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) {
+        --most;
+    }
+    return text.substr(0, most);
+}
+
 /// Text into lines of at most 80 columns, cut behind `seam`, or behind blanks where a piece is longer than a
 /// line; lines after the first are indented.
-std::string folded(std::string_view text, std::string_view seam) {
+/// broken: a word longer than a line goes on in the next.
+std::string folded(std::string_view text, std::string_view seam, bool broken = false) {
     constexpr std::size_t indent = 4;
+    constexpr std::size_t word = columns - 2 * indent;
     std::string out;
     std::string line;
     const auto add = [&](std::string_view piece) {
@@ -34,6 +44,11 @@ std::string folded(std::string_view text, std::string_view seam) {
             const std::size_t blank = piece.find(' ') + 1;
             add(piece.substr(0, blank));
             piece.remove_prefix(blank);
+        }
+        while (broken && piece.size() > word) {
+            const std::string_view part = whole_characters(piece, word);
+            add(part);
+            piece.remove_prefix(part.size());
         }
         add(piece);
     }
@@ -94,6 +109,10 @@ std::string heading(const Model& model, std::string_view further, const Session&
 
 std::string paragraph(std::string_view text) {
     return folded(text, " ");
+}
+
+std::string broken_paragraph(std::string_view text) {
+    return folded(text, " ", true);
 }
 
 std::string paragraphs(std::string_view lines) {

@@ -11,7 +11,9 @@ std::string heading(const Model& model, std::string_view further, const Session&
 
 /// Text in lines of at most 80 columns, folded at blanks; lines after the first are indented.
 std::string paragraph(std::string_view text);
-/// The same for each line of a text.
+/// The same, with words longer than a line (names, digests) broken.
+std::string broken_paragraph(std::string_view text);
+/// A paragraph for each line of a text.
 std::string paragraphs(std::string_view lines);
 
 /// Notes on what was assumed, or, if `all`, also on what was given or derived.

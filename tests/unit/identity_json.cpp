@@ -48,16 +48,16 @@ TEST_CASE("an answer of kvcap identity is an identity") {
     REQUIRE(read);
     CHECK(read->format.tp == 8);
     CHECK(problem(R"x({"schema": "kvcap.identity.answer/1", "complete": false})x") ==
-          "facts: nothing; wanted an object with the facts of an identity");
+          "/facts: nothing; wanted an object with the facts of an identity");
 }
 
 TEST_CASE("what is wrong with an identity's JSON") {
     CHECK(problem("[]") == "a list of 0; wanted an object with the facts of an identity");
-    CHECK(problem(R"x({"modle": "x"})x") == "modle: an unknown fact; wanted one of an identity (did you mean model?)");
-    CHECK(problem(R"x({"tp": "eight"})x") == "tp: \"eight\"; wanted a whole number");
-    CHECK(problem(R"x({"model": 5})x") == "model: 5; wanted a text, a whole number, or null");
-    CHECK(problem(R"x({"tp": -1})x") == "tp: -1; wanted a text, a whole number, or null");
-    CHECK(problem(R"x({"content": {"parent": "xyz"}})x").find("content/parent: \"xyz\"; wanted a digest") == 0);
+    CHECK(problem(R"x({"modle": "x"})x") == "/modle: an unknown fact; wanted one of an identity (did you mean model?)");
+    CHECK(problem(R"x({"tp": "eight"})x") == "/tp: \"eight\"; wanted a whole number");
+    CHECK(problem(R"x({"model": 5})x") == "/model: 5; wanted a text, a whole number, or null");
+    CHECK(problem(R"x({"tp": -1})x") == "/tp: -1; wanted a text, a whole number, or null");
+    CHECK(problem(R"x({"content": {"parent": "xyz"}})x").find("/content/parent: \"xyz\"; wanted a digest") == 0);
     CHECK(problem(R"x({"content": {"tokens": [1, -2]}})x") == "content/tokens/1: -2; wanted a token id");
     CHECK(problem(R"x({"content": {"sallt": null}})x").find("did you mean salt?") != std::string::npos);
     CHECK(problem(R"x({"content": {"media": [{"hash": 3}]}})x").find("content/media/0") == 0);

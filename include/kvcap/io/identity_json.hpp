@@ -179,17 +179,37 @@ inline std::optional<Problem> read_content(const JsonValue& content, OwnedIdenti
 
 }  // namespace io
 
-/// The facts as an object, or an answer of kvcap identity, which has them under "facts".
-inline Diagnosed<OwnedIdentity> read_identity(std::string_view json) {
-    const Diagnosed<JsonDocument> document = load_json(json);
-    if (!document) {
-        return *document.error;
+/// Whether a JSON object is meant as an identity: it says so, or has a fact of one and no key that only a model's
+/// config has. Such a file is wrong where it cannot be read, and no other file.
+inline bool declares_identity(const JsonDocument& document) {
+    const JsonValue root = root_of(document);
+    if (root["schema"].text().starts_with("kvcap.identity")) {
+        return true;
     }
-    const JsonValue whole = root_of(*document);
-    const bool answer = whole["schema"].text() == "kvcap.identity.answer/1";
+    bool facts = false;
+    bool config = false;
+    root.each([&](u32, std::string_view key, const JsonValue&) {
+        config = config || key == "model_type" || key == "architectures" || key == "text_config";
+        facts = facts || key == "content";
+        for (u32 i = 0; i < static_cast<u32>(Field::parent); ++i) {
+            facts = facts || key == name_of(static_cast<Field>(i));
+        }
+    });
+    return facts && !config;
+}
+
+/// The facts as an object, or an answer of kvcap identity, which has them under "facts". A problem's place is a JSON
+/// pointer.
+inline Diagnosed<OwnedIdentity> read_identity(const JsonDocument& document) {
+    const JsonValue whole = root_of(document);
+    const JsonValue schema = whole["schema"];
+    const bool answer = schema.text() == "kvcap.identity.answer/1";
+    if (schema.present() && !answer && schema.text() != "kvcap.identity/1") {
+        return io::wrong_fact("/schema", schema.shown(), R"("kvcap.identity/1" or "kvcap.identity.answer/1")");
+    }
     const JsonValue root = answer ? whole["facts"] : whole;
     if (!root.is_object()) {
-        return io::wrong_fact(answer ? "facts" : "", root.shown(), "an object with the facts of an identity");
+        return io::wrong_fact(answer ? "/facts" : "", root.shown(), "an object with the facts of an identity");
     }
     OwnedIdentity identity;
     std::optional<Problem> problem;
@@ -220,9 +240,15 @@ inline Diagnosed<OwnedIdentity> read_identity(std::string_view json) {
         }
     });
     if (problem) {
+        problem->where = (answer ? "/facts/" : "/") + problem->where;
         return *std::move(problem);
     }
     return Diagnosed<OwnedIdentity>{std::move(identity)};
+}
+
+inline Diagnosed<OwnedIdentity> read_identity(std::string_view json) {
+    const Diagnosed<JsonDocument> document = load_json(json);
+    return document ? read_identity(*document) : Diagnosed<OwnedIdentity>{*document.error};
 }
 
 /// Why an identity is refused, in words.
