@@ -55,6 +55,42 @@ TEST_CASE("scenario: pages that can be had nowhere") {
     REQUIRE(repairs.longest == RepairStep{64, 20});
 }
 
+TEST_CASE("scenario: ranges may overlap, in any order, and each page counts once") {
+    const std::pair<u64, u64> spans[] = {{60, 130}, {0, 1},  {63, 65},   {64, 64},
+                                         {5, 9},    {7, 60}, {128, 200}, {199, 200}};
+    std::string list = "[3, 127, 3";
+    std::vector<bool> wanted(200);
+    wanted[3] = wanted[127] = true;
+    for (const auto& [first, end] : spans) {
+        list += ", [" + std::to_string(first) + ", " + std::to_string(end) + "]";
+        for (u64 page = first; page < end; ++page) {
+            wanted[page] = true;
+        }
+    }
+    const Diagnosed<ReuseScenario> read = read_scenario(
+        R"({"prompt_tokens": 3200, "groups": [{"needs": "everything", "held": )" + list + "]}]}");
+    REQUIRE(read);
+    const std::vector<u64>& words = read->groups[0].ranks[0];
+    for (u64 page = 0; page < 200; ++page) {
+        CAPTURE(page);
+        REQUIRE((words[page / 64] >> (page % 64) & 1) == (wanted[page] ? 1u : 0u));
+    }
+    REQUIRE(words[3] >> 8 == 0);
+}
+
+TEST_CASE("scenario: the time of overlapping ranges is that of their number") {
+    std::string list;  // 200,000 ranges over 16,000,000 pages each: page by page that would take an hour
+    for (int i = 0; i < 200'000; ++i) {
+        list += i == 0 ? "[0, 16000000]" : ",[0,16000000]";
+    }
+    const Diagnosed<ReuseScenario> read = read_scenario(
+        R"({"prompt_tokens": 16000000, "groups": [{"needs": "everything", "page_tokens": 1, "held": [)" +
+        list + "]}]}");
+    REQUIRE(read);
+    const ScenarioView view{*read};
+    REQUIRE(reusable(view.groups.data(), view.count(), read->ask) == 15'999'999);
+}
+
 TEST_CASE("scenario: problems name their place") {
     REQUIRE(refused("{}").where == "/prompt_tokens");
     REQUIRE(refused(R"({"prompt_tokens": 0, "groups": []})").where == "/prompt_tokens");

@@ -16,6 +16,30 @@ inline constexpr u64 most_scenario_pages = u64{1} << 24;
 /// The search may step from boundary to boundary; with chunks that never agree, 2^32 of them take half a second.
 inline constexpr u64 most_scenario_tokens = u64{1} << 32;
 
+/// Pages [first, end). Both fit: a group has at most 2^24 pages.
+struct PageSpan {
+    u32 first = 0;
+    u32 end = 0;
+};
+static_assert(most_scenario_pages < u64{1} << 32);
+
+/// Each page once, however the spans overlap: the time is that of sorting them and of the words.
+inline void set_spans(std::vector<u64>& bits, std::vector<PageSpan>& spans) {
+    const auto earlier = [](const PageSpan& a, const PageSpan& b) { return a.first < b.first; };
+    if (!std::is_sorted(spans.begin(), spans.end(), earlier)) {
+        std::sort(spans.begin(), spans.end(), earlier);
+    }
+    u64 done = 0;
+    for (const PageSpan& span : spans) {
+        for (u64 page = larger(done, span.first); page < span.end;) {
+            const u64 count = smaller(64 - page % 64, span.end - page);
+            bits[page / 64] |= (~u64{0} >> (64 - count)) << (page % 64);
+            page += count;
+        }
+        done = larger(done, span.end);
+    }
+}
+
 class ScenarioReader {
 public:
     Diagnosed<ReuseScenario> read(const JsonValue& root) {
@@ -199,26 +223,33 @@ private:
         return bits;
     }
 
+    /// A page or a bound; its place is written only where it is wrong.
+    u64 bound(const JsonValue& value, u64 least, u64 most, const auto& place) {
+        return value.is_whole() && value.whole() >= least && value.whole() <= most
+                   ? value.whole()
+                   : whole(value, place(), least, most);
+    }
+
     std::vector<u64> ranges(const JsonValue& list, const std::string& where, u64 pages) {
         std::vector<u64> bits(pages / 64 + 1, 0);
+        std::vector<PageSpan> spans;
         if (!list.is_array()) {
             fail(where, list.shown(), "a list of pages and [first, end) ranges");
         }
         list.each([&](u32 i, std::string_view, const JsonValue& item) {
-            const std::string place = where + "/" + std::to_string(i);
-            u64 bound[2]{};
-            if (item.is_array() && item.size() == 2) {
-                item.each([&](u32 k, std::string_view, const JsonValue& end) {
-                    bound[k] = whole(end, place + "/" + std::to_string(k), k == 0 ? 0 : bound[0], pages);
-                });
-            } else {
-                bound[0] = pages == 0 ? 0 : whole(item, place, 0, pages - 1);
-                bound[1] = bound[0] + 1;
+            const auto place = [&] { return where + "/" + std::to_string(i); };
+            if (!item.is_array() || item.size() != 2) {
+                const u64 page = pages == 0 ? 0 : bound(item, 0, pages - 1, place);
+                bits[page / 64] |= u64{pages == 0 ? 0u : 1u} << (page % 64);
+                return;
             }
-            for (u64 page = bound[0]; page < bound[1] && page < pages; ++page) {
-                bits[page / 64] |= u64{1} << (page % 64);
-            }
+            u64 ends[2]{};
+            item.each([&](u32 k, std::string_view, const JsonValue& end) {
+                ends[k] = bound(end, k == 0 ? 0 : ends[0], pages, [&] { return place() + "/" + std::to_string(k); });
+            });
+            spans.push_back({static_cast<u32>(ends[0]), static_cast<u32>(ends[1])});
         });
+        set_spans(bits, spans);
         return bits;
     }
 

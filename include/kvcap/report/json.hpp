@@ -40,20 +40,43 @@ inline std::string escaped(char c) {
     return static_cast<unsigned char>(c) < 0x20 ? fmt::format("\\u{:04x}", c) : std::string(1, c);
 }
 
-/// The text between quotes that JSON wants for `text`; bytes that are no UTF-8 become U+FFFD.
-inline std::string quoted(std::string_view text) {
-    std::string out = "\"";
-    for (std::size_t at = 0; at < text.size(); ++at) {
+/// A character that stands for itself inside quotes.
+constexpr bool stands_for_itself(char c) noexcept {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
+}
+
+/// The text in quotes as JSON wants it, behind `out`; bytes that are no UTF-8 become U+FFFD.
+inline void append_quoted(std::string& out, std::string_view text) {
+    out += '"';
+    for (std::size_t at = 0; at < text.size();) {
+        std::size_t end = at;
+        while (end < text.size() && stands_for_itself(text[end])) {
+            ++end;
+        }
+        out.append(text, at, end - at);
+        at = end;
+        if (at == text.size()) {
+            break;
+        }
+        const std::size_t tail = utf8_tail(text, at);
         if (static_cast<unsigned char>(text[at]) < 0x80) {
             out += escaped(text[at]);
-        } else if (const std::size_t tail = utf8_tail(text, at); tail != std::string_view::npos) {
+        } else if (tail != std::string_view::npos) {
             out.append(text, at, tail + 1);
             at += tail;
         } else {
             out += "\xef\xbf\xbd";
         }
+        ++at;
     }
-    return out + '"';
+    out += '"';
+}
+
+inline std::string quoted(std::string_view text) {
+    std::string out;
+    append_quoted(out, text);
+    return out;
 }
 
 enum class Layout : unsigned char { lines, flat };
@@ -74,11 +97,16 @@ public:
         return *this;
     }
 
-    Json& field(std::string_view key, std::string_view value) { return raw(key, quoted(value)); }
-    Json& field(std::string_view key, const char* value) { return raw(key, quoted(value)); }
+    Json& field(std::string_view key, std::string_view value) {
+        begin(key);
+        append_quoted(out_, value);
+        return *this;
+    }
+    Json& field(std::string_view key, const char* value) { return field(key, std::string_view{value}); }
     Json& field(std::string_view key, bool value) { return raw(key, value ? "true" : "false"); }
     Json& field(std::string_view key, std::integral auto value) {
-        return raw(key, fmt::format_int(value).str());
+        const fmt::format_int digits{value};
+        return raw(key, {digits.data(), digits.size()});
     }
     template <class Unit>
     Json& field(std::string_view key, Quantity<Unit> value) { return field(key, value.value); }
@@ -118,7 +146,7 @@ private:
             new_line();
         }
         if (!key.empty()) {
-            out_ += quoted(key);
+            append_quoted(out_, key);
             out_ += ": ";
         }
     }
