@@ -13,12 +13,30 @@ std::string day_text(u64 day) {
     return fmt::format("{:04}-{:02}-{:02}", day / 10000, day / 100 % 100, day % 100);
 }
 
+/// Digits and dashes alone.
+bool is_written_as_day(const std::string& version) {
+    return version.find('-') != std::string::npos && version.find_first_not_of("0123456789-") == std::string::npos;
+}
+
 vllm::Rules rules_of(const std::string& version) {
     if (version.empty()) {
         return vllm::newest_rules;
     }
     const Result<vllm::Rules> rules = vllm::rules_named(version.c_str());
     const bool ahead = rules && rules->day > vllm::newest_day;  // a nightly whose rules may have changed since
+    if (rules && vllm::candidate_named(version.c_str())) {
+        stop(Exit::unknown_architecture,
+             fmt::format("--engine: no rules are known for vLLM {}: a release candidate may lack changes of its "
+                         "release (nearest: vllm@0.{}.{}, or the day it was built, as vllm@{})",
+                         version, rules->release, rules->patch, day_text(vllm::newest_day)));
+    }
+    if (!rules && is_written_as_day(version) && rules.error().got < 10'000) {  // else a day before the first
+        stop(Exit::unknown_architecture,
+             fmt::format("--engine: vLLM {}: the calendar has no such day; wanted YYYY-MM-DD from {} to {}, or a "
+                         "release from 0.{} to 0.{}",
+                         version, day_text(vllm::oldest_day), day_text(vllm::newest_day), vllm::oldest_release,
+                         vllm::newest_release));
+    }
     if (!rules || ahead) {
         const u64 nearest = ahead ? vllm::newest_day : rules.error().want;
         stop(Exit::unknown_architecture,

@@ -110,12 +110,40 @@ std::vector<std::string> halves(u64 now, u64 least) {
     return values;
 }
 
+namespace {
+
+/// Letters and digits alone, in lower case: "TensorRT-LLM", "tensorrt_llm" and "TensorRT LLM" are one.
+std::string bare_name(std::string_view text) {
+    std::string name = io::lower_case(text);
+    std::erase_if(name, [](char c) { return c == '-' || c == '_' || c == '.' || c == ' '; });
+    return name;
+}
+
+/// The engine that a name which is none stands for; empty: none does.
+std::string meant_by(const std::string& name, const std::vector<std::string>& known) {
+    if (bare_name(name) == "ollama") {
+        return "ollama serves with llama.cpp: --engine llamacpp";
+    }
+    std::string near = nearest(name, known);
+    std::vector<std::string> begun;
+    for (const std::string& one : known) {
+        if (near.empty() && name.size() >= 3 && one.starts_with(bare_name(name))) {
+            begun.push_back(one);
+        }
+    }
+    near = begun.size() == 1 ? begun.front() : near;
+    return near.empty() ? near : "did you mean " + near + "?";
+}
+
+}  // namespace
+
 std::string engine_spelling(std::string_view text) {
     const std::size_t at = text.find('@');
     std::string name = io::lower_case(text.substr(0, at));
+    const std::string bare = bare_name(name);
     bool known = name == "all";
     for (const EngineFace* face : engine_faces()) {
-        const bool same = name == face->name || io::same_letters(name, face->title);
+        const bool same = bare == face->name || bare == bare_name(face->title);
         name = same ? std::string{face->name} : name;
         known = known || same;
     }
@@ -187,10 +215,10 @@ const EngineFace& EngineOptions::face() const {
         }
         known.emplace_back(face->name);
     }
-    const std::string near = nearest(name, known);
+    const std::string meant = meant_by(name, known);
     stop(Exit::unknown_architecture,
          fmt::format("--engine: {} is no engine known here; wanted one of {}{}", name, fmt::join(known, ", "),
-                     near.empty() ? "" : " (did you mean " + near + "?)"));
+                     meant.empty() ? "" : " (" + meant + ")"));
 }
 
 std::string EngineOptions::version() const {

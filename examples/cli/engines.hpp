@@ -122,8 +122,9 @@ Knob halving(std::string flag, u64 now, u64 least, u64 step);
 
 const std::vector<const EngineFace*>& engine_faces();
 
-/// An engine as people write it, in the program's spelling: name or title in any case, a version without the v of a git
-/// tag ("vLLM@v0.28.0" is "vllm@0.28.0"). What is not known stays as it is.
+/// An engine as people write it, in the program's spelling: name or title in any case, with or without dashes,
+/// underscores and points, a version without the v of a git tag ("vLLM@v0.28.0" is "vllm@0.28.0"). What is not known
+/// stays as it is.
 std::string engine_spelling(std::string_view text);
 
 /// --engine NAME[@VERSION|@DATE] and every engine's own flags.

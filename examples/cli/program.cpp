@@ -49,12 +49,12 @@ bool is_verb(std::string_view name) {
     return false;
 }
 
-/// `help` is --help, `help VERB` is VERB --help, and a first -v is --version.
+/// `help` is --help, `help VERB` is VERB --help, and a first -v or -V is --version.
 std::vector<std::string> as_flags(std::vector<std::string> arguments) {
     if (arguments.empty()) {
         return arguments;
     }
-    if (arguments.front() == "-v") {
+    if (arguments.front() == "-v" || arguments.front() == "-V") {
         arguments.front() = "--version";
     } else if (arguments.front() == "help") {
         arguments.front() = "--help";
@@ -117,7 +117,7 @@ int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<
 int run_in(Session& session, std::vector<std::string> given) {
     const std::vector<std::string> arguments = as_flags(spelled_out(std::move(given)));
     CLI::App app{"Exact KV-cache memory of language models: bytes held, capacity, prefix reuse.", "kvcap"};
-    app.set_version_flag("-v,--version", "kvcap " KVCAP_CLI_VERSION, "The version");
+    app.set_version_flag("-v,-V,--version", "kvcap " KVCAP_CLI_VERSION, "The version");
     app.require_subcommand(1);
     app.formatter(std::make_shared<Help>());
     app.footer("Example:\n  kvcap size deepseek-v3 --tokens 32k --tp 8\n\n"

@@ -93,6 +93,12 @@ static_assert(!vllm::rules_named("0.28")->has(Change::zero_retention));
 static_assert(vllm::rules_named("0.21.0")->has(Change::logs_concurrency));
 static_assert(!vllm::rules_named("0.20.2")->has(Change::logs_concurrency));
 static_assert(vllm::rules_named("0.18.1rc1")->release == 18 && vllm::rules_named("2026-05")->day == 20260501);
+static_assert(vllm::candidate_named("0.18.1rc1") && !vllm::candidate_named("0.18.1"));
+static_assert(!vllm::candidate_named("0.18.1rc") && !vllm::candidate_named("0.18.1rc1x"));
+static_assert(!vllm::rules_named("2026-02-31") && !vllm::rules_named("2026-02-29") && !vllm::rules_named("2026-00-10"));
+static_assert(!vllm::rules_named("2026-02-") && !vllm::rules_named("0.28.") && !vllm::rules_named("0.28.0rgarbage"));
+static_assert(!vllm::rules_named("0.28.0rc1x") && !vllm::rules_named("2026.05") && !vllm::rules_named("0-28"));
+static_assert(vllm::is_day(2028, 2, 29) && !vllm::is_day(2100, 2, 29) && vllm::is_day(2000, 2, 29));
 static_assert(vllm::rules_named("0.34.0").error() ==
               Error{.code = Errc::unknown_version, .got = 34, .want = vllm::newest_release});
 static_assert(vllm::rules_named("0.6").error().want == vllm::oldest_release);

@@ -258,6 +258,12 @@ TEST_CASE("what kvcap does not know of an engine is said as such") {
     const std::string fit = "fit llama-3.1-8b --kv-budget 40GiB --tokens 8k --engine ";
     refused(fit + "vllm@2030-01-01", 4, "nearest: vllm@2026-08-20");
     refused(fit + "llamacpp@2030-01-01", 4, "nearest: llamacpp@2026-09-28");
+    refused(fit + "vllm@0.28.0rc1", 4, "nearest: vllm@0.28.0, or the day it was built");
+    refused(fit + "vllm@0.28.0rgarbage", 4, "nearest: vllm@0.28");
+    for (const char* day : {"2026-02-31", "2026-02-29", "2026-13-01", "2026-00-10", "2026-02-"}) {
+        refused(fit + "vllm@" + day, 4, std::string{day} + ": the calendar has no such day; wanted YYYY-MM-DD");
+    }
+    refused(fit + "vllm@2024-02-28", 4, "no rules are known for vLLM 2024-02-28");
     refused(fit + "vllm --state-dtype f32", 2, "--state-dtype");
     refused(fit + "vllm --cp 4", 2, "4 context ranks among 1 tensor rank");
     refused("reuse llama-3.1-8b --prompt 64 --engine vllm@2030-01-01", 4, "nearest: vllm@2026-08-20");
@@ -269,4 +275,27 @@ TEST_CASE("what kvcap does not know of an engine is said as such") {
     const Ran one_cache =
         kvcap("fit gpt-oss-120b --engine llamacpp --kv-budget 100GiB --tokens 4096 --batch 8 --kv-unified");
     CHECK(one_cache.code == 0);
+}
+
+TEST_CASE("an engine's name as people write it, and what stands beside one that is none", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string pools = "pools llama-3.1-8b --kv-budget 1GiB --engine ";
+    const std::pair<const char*, const char*> spelled[] = {
+        {"trt-llm", "trtllm"}, {"tensorrt_llm", "trtllm"}, {"TensorRT-LLM", "trtllm"}, {"llama_cpp", "llamacpp"},
+        {"llama.cpp", "llamacpp"}, {"vLLM", "vllm"}};
+    for (const auto& [written, meant] : spelled) {
+        CAPTURE(written);
+        const program::Ran ran = program::run(pools + written);
+        CHECK(ran.code == 0);
+        CHECK(ran.out == program::run(pools + meant).out);
+    }
+    refused(pools + "ollama", 4, "(ollama serves with llama.cpp: --engine llamacpp)");
+    refused(pools + "sgl", 4, "(did you mean sglang?)");
+    refused(pools + "vlm", 4, "(did you mean vllm?)");
+    refused(pools + "trt", 4, "(did you mean trtllm?)");
+    refused(pools + "x", 4, "wanted one of exact, vllm, sglang, llamacpp, trtllm\n");
+    CHECK(program::run("-V").out == program::run("--version").out);
+    CHECK(program::run("-V").code == 0);
 }

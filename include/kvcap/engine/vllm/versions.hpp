@@ -145,11 +145,30 @@ constexpr Result<Rules> rules_of_release(u32 release, u32 patch = 0) noexcept {
 
 inline constexpr Rules newest_rules = rules_of_day(newest_day).value();
 
-/// Reads "0.19", "0.18.1rc1", "2026-05" (the first of the month) or "2026-05-20".
+/// A day that the calendar has.
+constexpr bool is_day(u64 year, u64 month, u64 day) noexcept {
+    constexpr u64 lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    return year >= 1 && year <= 9999 && month >= 1 && month <= 12 && day >= 1 &&
+           day <= lengths[month - 1] + (month == 2 && leap ? 1u : 0u);
+}
+
+/// "rc" and a number, and nothing behind it.
+constexpr bool is_candidate(const char* text) noexcept {
+    const bool named = text[0] == 'r' && text[1] == 'c' && text[2] >= '0' && text[2] <= '9';
+    const char* s = named ? text + 2 : text;
+    while (named && *s >= '0' && *s <= '9') {
+        ++s;
+    }
+    return named && *s == '\0';
+}
+
+/// Reads "0.19", "0.18.1", "2026-05" (the first of the month) or "2026-05-20". A release candidate, "0.18.1rc1", has
+/// the rules of its release, from which they may differ: `candidate_named` tells.
 constexpr Result<Rules> rules_named(const char* text) noexcept {
     u64 part[3]{};
     u32 parts = 0;
-    bool dates = false;
+    char between = '\0';
     const char* s = text;
     while (parts < 3 && *s >= '0' && *s <= '9') {
         u64 number = 0;
@@ -157,20 +176,28 @@ constexpr Result<Rules> rules_named(const char* text) noexcept {
             number = number * 10 + static_cast<u64>(*s++ - '0');
         }
         part[parts++] = number;
-        dates = dates || *s == '-';
-        if (*s != '.' && *s != '-') {
+        const bool goes_on = (*s == '.' || *s == '-') && (between == '\0' || *s == between) && parts < 3;
+        if (!goes_on || s[1] < '0' || s[1] > '9') {
             break;
         }
-        ++s;
+        between = *s++;
     }
-    if (dates && parts >= 2 && *s == '\0' && part[1] <= 12 && part[2] <= 31) {
-        return rules_of_day(static_cast<u32>(part[0] * 10'000 + part[1] * 100 + (parts == 3 ? part[2] : 1)));
+    const u64 day = parts == 3 ? part[2] : 1;
+    if (between == '-' && *s == '\0' && is_day(part[0], part[1], day)) {
+        return rules_of_day(static_cast<u32>(part[0] * 10'000 + part[1] * 100 + day));
     }
-    const bool release_candidate = parts == 3 && (*s == 'r' || *s == '.');
-    if (!dates && parts >= 2 && part[0] == 0 && (*s == '\0' || release_candidate)) {
+    if (between == '.' && part[0] == 0 && (*s == '\0' || (parts == 3 && is_candidate(s)))) {
         return rules_of_release(static_cast<u32>(part[1]), static_cast<u32>(part[2]));
     }
     return Error{.code = Errc::unknown_version, .got = part[0], .want = newest_release};
+}
+
+/// Whether a text that rules_named reads is a release candidate.
+constexpr bool candidate_named(const char* text) noexcept {
+    while (*text != '\0' && *text != 'r') {
+        ++text;
+    }
+    return is_candidate(text);
 }
 
 }  // namespace kvcap::inline v1::vllm
