@@ -58,10 +58,10 @@ TEST_CASE("what is wrong with an identity's JSON") {
     CHECK(problem(R"x({"model": 5})x") == "/model: 5; wanted a text, a whole number, or null");
     CHECK(problem(R"x({"tp": -1})x") == "/tp: -1; wanted a text, a whole number, or null");
     CHECK(problem(R"x({"content": {"parent": "xyz"}})x").find("/content/parent: \"xyz\"; wanted a digest") == 0);
-    CHECK(problem(R"x({"content": {"tokens": [1, -2]}})x") == "content/tokens/1: -2; wanted a token id");
+    CHECK(problem(R"x({"content": {"tokens": [1, -2]}})x") == "/content/tokens/1: -2; wanted a token id");
     CHECK(problem(R"x({"content": {"sallt": null}})x").find("did you mean salt?") != std::string::npos);
-    CHECK(problem(R"x({"content": {"media": [{"hash": 3}]}})x").find("content/media/0") == 0);
-    CHECK(problem(R"x({"caches": "61*mlaa(512)"})x").find("caches: ") == 0);
+    CHECK(problem(R"x({"content": {"media": [{"hash": 3}]}})x").find("/content/media/0") == 0);
+    CHECK(problem(R"x({"caches": "61*mlaa(512)"})x").find("/caches: ") == 0);
     CHECK(problem(R"x({"model": "a", "model": "b"})x").find("the same key twice") != std::string::npos);
 }
 

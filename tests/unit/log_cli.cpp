@@ -181,7 +181,7 @@ TEST_CASE("doctor: nothing is computed with a figure that cannot be", "[cli][log
         }
         CHECK(named == start.unusable.size());
         CHECK(told["checks"].empty());
-        CHECK(told["prediction"]["agrees"].is_null());
+        CHECK_FALSE(told["prediction"].contains("agrees"));
         CHECK(screen.code == 0);
         for (const char* never : {"nan", "inf ", "-0 "}) {
             CHECK(screen.out.find(never) == std::string::npos);
