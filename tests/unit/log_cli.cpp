@@ -212,3 +212,18 @@ TEST_CASE("fit: no overhead is taken from a log whose figures cannot be", "[cli]
     CHECK(ran.code == 3);
     CHECK(ran.err.find(log + " line 2: weights_gib = -15.00: less than 0") != std::string::npos);
 }
+
+TEST_CASE("doctor: ollama's request to close changes nothing of the load", "[cli][log]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string load = "level=INFO msg=load request=\"{Operation:commit Parallel:2 BatchSize:512 KvSize:4096 ";
+    const std::string close = "level=INFO msg=load request=\"{Operation:close Parallel:0 BatchSize:0 KvSize:0 ";
+    const auto facts = [](const std::string& log) {
+        return nlohmann::json::parse(doctor(log, "--json").out)["engines"][0];
+    };
+    const nlohmann::json told = facts(load + "}\"\n" + close + "}\"\n");
+    CHECK(told["facts"]["n_ctx"] == 4096);
+    CHECK(told["facts"]["n_seq_max"] == 2);
+    CHECK(told["findings"] == facts(load + "}\"\n")["findings"]);
+}

@@ -107,10 +107,11 @@ inline void read_command(Start& start, const Hit& hit, const Words& at) {
     read_version_in_path(start, hit);
 }
 
+/// A request to close has zeros, which say nothing of the load.
 inline void read_request(Start& start, const Hit& hit, const Words& at) {
     mark(start, hit, at);
     const auto take = [&](std::string_view pattern, std::string_view fact) {
-        if (const auto found = seek(hit.first_line(), pattern)) {
+        if (const auto found = seek(hit.first_line(), pattern); found && found->at[0] != "0") {
             start.facts.put(fact, datum_of(found->at[0], found->kind[0], hit.line));
         }
     };
