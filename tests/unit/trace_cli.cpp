@@ -281,20 +281,20 @@ TEST_CASE(
     for (const char* name : {"id.json", "id.txt"}) {
         for (const auto& [text, words] : wrong) {
             CAPTURE(name, text);
-            const std::string file = folder.file(name, text);
-            const Ran ran = folder.kvcap("identity " + file);
+            const std::string file = folder.write(name, text);
+            const Ran ran = kvcap("identity " + file);
             CHECK(ran.code == 3);
             CHECK(ran.out.empty());
             CHECK(ran.err.find(file + words) != std::string::npos);
         }
     }
     // A model's config stays one, whatever else is in it.
-    const std::string config = folder.file(
+    const std::string config = folder.write(
         "config.json",
         R"({"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64,
                            "tp": [1], "backend": 3})");
-    CHECK(folder.kvcap("identity " + config).out.find("not stated") == std::string::npos);
-    CHECK(folder.kvcap("identity " + config).out.find("caches") != std::string::npos);
+    CHECK(kvcap("identity " + config).out.find("not stated") == std::string::npos);
+    CHECK(kvcap("identity " + config).out.find("caches") != std::string::npos);
 }
 
 TEST_CASE("identity: no line of a screen is wider than 80 columns, and long names are whole") {
@@ -305,28 +305,28 @@ TEST_CASE("identity: no line of a screen is wider than 80 columns, and long name
     const std::string name(200, 'n');
     std::string other = identity;
     other.replace(other.find("\"m\""), 3, '"' + name + '"');
-    const std::string a = folder.file("a.json", identity);
-    const std::string b = folder.file("b.json", other);
-    const std::string part = folder.file("part.json", R"({"model": "m"})");
+    const std::string a = folder.write("a.json", identity);
+    const std::string b = folder.write("b.json", other);
+    const std::string part = folder.write("part.json", R"({"model": "m"})");
     std::string letters;
     for (int i = 0; i < 100; ++i) {
         letters += "\xC3\xA9";  // an e with an accent, two bytes
     }
-    const std::string accents = folder.file("accents.json", R"({"model": ")" + letters + R"("})");
+    const std::string accents = folder.write("accents.json", R"({"model": ")" + letters + R"("})");
     for (const std::string& arguments :
          {b, part, accents, "diff " + a + ' ' + b, "diff " + a + ' ' + part, "diff " + part + ' ' + part,
           "diff " + b + ' ' + b, "diff " + a + ' ' + accents, std::string{"deepseek-v4-pro"},
           std::string{"gemma-3-27b --tp 8"}, std::string{"--missing mooncake"},
           std::string{"--missing lmcache"}, std::string{"--missing vllm"}}) {
-        const Ran ran = folder.kvcap("identity " + arguments);
+        const Ran ran = kvcap("identity " + arguments);
         CAPTURE(arguments, ran.out, ran.err);
         CHECK(!ran.out.empty());
         CHECK(program::widest(ran.out) <= 80);
     }
-    std::string whole = folder.kvcap("identity " + b).out;
+    std::string whole = kvcap("identity " + b).out;
     whole.erase(std::remove_if(whole.begin(), whole.end(), [](char c) { return c == '\n' || c == ' '; }),
                 whole.end());
     CHECK(whole.find(name) != std::string::npos);
-    const std::string steers = folder.file("steers.json", R"({"model": "\u001b[31mred"})");
-    CHECK(folder.kvcap("identity " + steers).out.find('\x1b') == std::string::npos);
+    const std::string steers = folder.write("steers.json", R"({"model": "\u001b[31mred"})");
+    CHECK(kvcap("identity " + steers).out.find('\x1b') == std::string::npos);
 }
