@@ -10,31 +10,6 @@
 
 namespace kvcap::inline v1::io {
 
-struct Share {
-    u64 whole = 0;
-    u64 rest = 0;
-    friend bool operator==(const Share&, const Share&) = default;
-};
-
-/// total x part / all, exactly although the product may leave 64 bits: bit by bit of `total`, keeping rest < all.
-/// pre: part <= all, all > 0
-constexpr Share share_of(u64 total, u64 part, u64 all) noexcept {
-    Share share{};
-    const auto add = [&](u64 more) noexcept {
-        const bool full = more >= all - share.rest;
-        share.rest = full ? more - (all - share.rest) : share.rest + more;
-        share.whole += full ? 1 : 0;
-    };
-    for (u32 bit = 64; bit-- > 0;) {
-        share.whole *= 2;
-        add(share.rest);
-        if ((total >> bit & 1) != 0) {
-            add(part);
-        }
-    }
-    return share;
-}
-
 /// `total` in parts that relate as `to` and add up to it; where all of `to` are 0, the first has everything.
 /// pre: `to` is not empty. A sum that leaves 64 bits is brought back by halving all of `to`.
 inline std::vector<u64> in_proportion(u64 total, std::vector<u64> to) {
@@ -52,11 +27,10 @@ inline std::vector<u64> in_proportion(u64 total, std::vector<u64> to) {
     std::vector<std::size_t> order(to.size(), 0);
     u64 left = total;
     for (std::size_t i = 0; i < to.size(); ++i) {
-        const Share share = share_of(total, to[i], all);
-        parts[i] = share.whole;
-        rests[i] = share.rest;
+        parts[i] = product_over(total, to[i], all);
+        rests[i] = total * to[i] - parts[i] * all;  // below `all`, so exact although both products may wrap
         order[i] = i;
-        left -= share.whole;
+        left -= parts[i];
     }
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         return rests[a] != rests[b] ? rests[a] > rests[b] : a < b;
