@@ -91,6 +91,23 @@ EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
     return answer;
 }
 
+bool Deployment::bears(const Setting& setting, Bytes non_kv) const noexcept {
+    try {
+        return ask(setting, non_kv).fits();
+    } catch (const Stop&) {
+        return false;
+    }
+}
+
+bool Deployment::bears(const Setting& setting) const noexcept {
+    try {
+        refuse_split(formats[setting.kv_format].model, attention_split(setting), cp_among_tp);
+        return bears(setting, known_non_kv(setting));
+    } catch (const Stop&) {
+        return false;
+    }
+}
+
 EngineFlags Deployment::turned(const Setting& setting) const {
     if (setting.knob == 0) {
         return {};
@@ -128,14 +145,14 @@ std::optional<Bytes> Deployment::most_non_kv(const Setting& setting) const {
         return std::nullopt;
     }
     const u64 limit = (memory.by_budget ? memory.budget : memory.total).value;
-    return Bytes{largest(limit, [&](u64 bytes) { return ask(setting, {bytes}).fits(); })};
+    return Bytes{largest(limit, [&](u64 bytes) { return bears(setting, {bytes}); })};
 }
 
 u64 Deployment::most_sequences(const Setting& setting, Bytes non_kv) const {
     const auto fits = [&](u64 n) {
         Setting with = setting;
         with.sequences = n;
-        return n == 0 || ask(with, non_kv).fits();
+        return n == 0 || bears(with, non_kv);
     };
     u64 high = 1;
     while (high < (u64{1} << 32) && fits(high)) {
@@ -148,7 +165,7 @@ u64 Deployment::longest(const Setting& setting, Bytes non_kv, u64 limit) const {
     return largest(limit, [&](u64 n) {
         Setting with = setting;
         with.tokens = {n};
-        return n == 0 || ask(with, non_kv).fits();
+        return n == 0 || bears(with, non_kv);
     });
 }
 

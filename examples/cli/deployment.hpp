@@ -49,7 +49,9 @@ public:
     EngineAnswer ask(const Setting& setting, Bytes non_kv) const;
     /// Non-KV bytes of the rank of `stage`, as far as they are known.
     Bytes known_non_kv(const Setting& setting) const;
-    bool fits(const Setting& setting) const { return ask(setting, known_non_kv(setting)).fits(); }
+    /// Whether a variation of what was asked fits; one that the model or the engine refuses does not.
+    bool bears(const Setting& setting, Bytes non_kv) const noexcept;
+    bool bears(const Setting& setting) const noexcept;
     /// The most that everything else may take so that the load fits; nullopt when it does not fit even then.
     std::optional<Bytes> most_non_kv(const Setting& setting) const;
     u64 most_sequences(const Setting& setting, Bytes non_kv) const;

@@ -55,6 +55,20 @@ void DeploymentOptions::add_to(CLI::App& verb) {
     memory.add_to(verb);
 }
 
+namespace {
+
+/// A format that nobody asked for: left out where the model's widths do not allow it.
+void add_where_it_can_be(Deployment& on, const ModelOptions& model) {
+    std::vector<Note> again;
+    try {
+        on.formats.push_back({model.kv_cache_dtype, load_for(*on.face, model, again)});
+    } catch (const Stop&) {
+        return;
+    }
+}
+
+}  // namespace
+
 Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     Deployment on{};
     on.face = &engine.face();
@@ -71,8 +85,7 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
         ModelOptions other = model;
         other.kv_cache_dtype = smaller;
         if (plain && model.model != "-") {
-            std::vector<Note> again;
-            on.formats.push_back({other.kv_cache_dtype, load_for(*on.face, other, again)});
+            add_where_it_can_be(on, other);
         }
     }
     on.memory = memory_of(memory, on.face->name, notes);

@@ -57,13 +57,7 @@ std::vector<Change> changes_of(Deployment& on, const Setting& asked, u32 gpus) {
     for (const Knob& knob : on.knobs) {
         static_cast<void>(limits.knobs.push(static_cast<u32>(knob.values.size())));
     }
-    const auto fits = [&](const Setting& setting) noexcept {
-        try {
-            return on.fits(setting);
-        } catch (const Stop&) {
-            return false;  // this engine or model refuses the variation
-        }
-    };
+    const auto fits = [&](const Setting& setting) noexcept { return on.bears(setting); };
     std::vector<Change> changes;
     for (const Change& change : smallest_changes(asked, limits, fits)) {
         const bool mixed_shorter = change.kind == ChangeKind::shorter && on.mix.each.size() > 1;

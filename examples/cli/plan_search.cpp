@@ -88,6 +88,15 @@ Result<Outcome> outcome_of(const Search& search, const Candidate& candidate, Byt
     return outcome;
 }
 
+/// What leaves the scale serves nobody.
+bool is_served(const Search& search, const Candidate& candidate, Bytes extra) noexcept {
+    try {
+        return bool{outcome_of(search, candidate, extra)};
+    } catch (const Stop&) {
+        return false;
+    }
+}
+
 }  // namespace
 
 Setting setting_of(const Search& search, const Candidate& candidate) {
@@ -123,7 +132,7 @@ std::optional<Miss> nearest_miss(const Search& search, const SearchResult& found
         return nearest;
     }
     for (const Dropped& each : found.dropped) {
-        const auto serves = [&](u64 extra) { return bool{outcome_of(search, each.candidate, {extra})}; };
+        const auto serves = [&](u64 extra) noexcept { return is_served(search, each.candidate, {extra}); };
         const u64 nearer = nearest ? nearest->lacking.value - 1 : most;  // what the best so far does not undercut
         if (nearer == 0 || !serves(nearer)) {
             continue;

@@ -45,7 +45,13 @@ std::vector<StoredModel> formats_to_try(const PlanOptions& options, std::string_
     for (const std::string& dtype : each_once(parts_of(dtypes))) {
         ModelOptions model = options.on.model;
         model.kv_cache_dtype = dtype;
-        formats.push_back({dtype, load(model)});
+        try {
+            formats.push_back({dtype, load(model)});
+        } catch (const Stop&) {
+            if (formats.empty() || !options.dtypes.empty()) {
+                throw;
+            }  // else a format that nobody asked for and the model's widths do not allow
+        }
     }
     return formats;
 }

@@ -14,6 +14,7 @@ using nlohmann::json;
 using program::checked;
 using program::Ran;
 using program::refused;
+using program::run;
 
 /// The note about that place; empty when there is none.
 std::string note(const json& read, const std::string& where) {
@@ -274,4 +275,63 @@ TEST_CASE("fit: a damaged safetensors file is named, not taken for unknown weigh
     std::ofstream{folder / "model.safetensors", std::ios::binary} << std::string(8, '\xff');
     refused("fit " + folder.string() + " --gpu h100 --tokens 4k --non-kv-bytes 1GiB", 3, "model.safetensors");
     fs::remove_all(folder);
+}
+
+TEST_CASE("fit and plan: what leaves 64 bits in a search ends the search, not the program", "[cli][fit][plan]") {
+    if (!program::known()) {
+        return;
+    }
+    for (const char* const load : {"'gqa(1048576,1048576)' --tokens 1", "llama-3.1-70b --tokens 1 --batch 17179869184",
+                                   "'129*gqa(65536,65535)' --tokens 1", "deepseek-v3 --tokens 1 --batch 1099511627776"}) {
+        for (const char* const engine : {"exact", "vllm", "sglang", "trtllm", "llamacpp"}) {
+            for (const char* const memory : {"--gpu h100", "--kv-budget 1GiB"}) {
+                const std::string rest = std::string{load} + ' ' + memory + " --engine " + engine;
+                for (const std::string& verb : {std::string{"fit "}, std::string{"plan "}}) {
+                    const Ran ran = run(verb + rest + (verb == "plan " ? " --gpus 1" : ""));
+                    CAPTURE(verb, rest, ran.out, ran.err);
+                    CHECK(ran.code >= 1);
+                    CHECK(ran.code <= 4);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("fit and plan: a format that nobody asked for is left out where widths do not allow it", "[cli][llamacpp]") {
+    if (!program::known()) {
+        return;
+    }
+    for (const char* const model : {"phi-2", "stablelm-3b-4e1t", "'4*gqa(1,1)'"}) {
+        const std::string load = std::string{model} + " --engine llamacpp --gpu h100 --tokens 2k --weights-bytes 8GiB";
+        CHECK(checked("fit", load)["fits"] == true);
+        CHECK(run("plan " + load + " --gpus 1").code == 0);
+    }
+    refused("fit phi-2 --engine llamacpp --gpu h100 --tokens 2k --kv-cache-dtype q8_0", 2, "blocks of 32");
+    refused("plan phi-2 --engine llamacpp --gpu h100 --gpus 1 --tokens 2k --dtypes auto,q8_0", 2, "blocks of 32");
+}
+
+TEST_CASE("fit: each split that it offers is one that it takes", "[cli][fit][llamacpp]") {
+    if (!program::known()) {
+        return;
+    }
+    int offered = 0;
+    for (const char* const engine : {"vllm", "sglang", "trtllm", "llamacpp"}) {
+        for (const char* const model : {"phi-4", "yi-34b", "smollm2-360m", "qwen2.5-32b"}) {
+            const std::string load = std::string{model} + " --engine " + engine +
+                                     " --gpu-mem 30GiB --tokens 16k --batch 64";
+            const Ran ran = run("fit " + load + " --json");
+            CAPTURE(load, ran.out, ran.err);
+            REQUIRE(ran.code == 1);
+            const json read = json::parse(ran.out);
+            for (const json& change : read["changes"]) {
+                const json& to = change["sharding"];
+                if (to["tp"] != 1 || to["pp"] != 1) {
+                    const std::string split = " --tp " + to["tp"].dump() + " --pp " + to["pp"].dump();
+                    CHECK(run("fit " + load + split).code <= 1);
+                    ++offered;
+                }
+            }
+        }
+    }
+    CHECK(offered > 0);
 }

@@ -154,16 +154,17 @@ TEST_CASE("proportions are exact beyond 53 and 64 bits, and the largest remainde
     CHECK(io::in_proportion(7, {5, 0, 3, 1}) == std::vector<u64>{4, 0, 2, 1});  // 3.9, 0, 2.3, 0.8
     CHECK(io::in_proportion(off_scale, {off_scale / 2, off_scale / 2}) ==
           std::vector<u64>{(off_scale >> 1) + 1, off_scale >> 1});
-    CHECK(io::share_of(off_scale, off_scale, off_scale) == io::Share{off_scale, 0});
-    CHECK(io::share_of(u64{1} << 63, 3, 7) == io::Share{3952873730080618203, 3});  // 3 x 2^63 = 7q + 3
+    // 3 x 2^63 = 7 x 3,952,873,730,080,618,203 + 3, and 4 x 2^63 leaves 4 of 7, the larger remainder
+    CHECK(io::in_proportion(u64{1} << 63, {3, 4}) ==
+          std::vector<u64>{3'952'873'730'080'618'203, 5'270'498'306'774'157'605});
     std::mt19937_64 random{7};
     for (int i = 0; i < 1000; ++i) {
         const u64 all = 1 + random() % (u64{1} << 32);
         const u64 part = random() % (all + 1);
         const u64 total = random() % (u64{1} << 32);
-        const io::Share share = io::share_of(total, part, all);
-        CHECK(share.whole == total * part / all);
-        CHECK(share.rest == total * part % all);
+        const u64 got = io::in_proportion(total, {part, all - part})[0];
+        const u64 rest = total * part % all;
+        CHECK(got == total * part / all + (2 * rest >= all && rest != 0 ? 1 : 0));
     }
     for (const std::vector<u64>& to : {std::vector<u64>{off_scale, off_scale, 1}, std::vector<u64>{off_scale, 5}}) {
         const std::vector<u64> parts = io::in_proportion(1'000'003, to);
