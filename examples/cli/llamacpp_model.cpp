@@ -6,6 +6,18 @@
 
 namespace kvcap::cli {
 
+namespace {
+
+u32 caches_of_encoder(const ModelSpec& model) {
+    u32 caches = 0;
+    for (const Cache& cache : model.caches) {
+        caches += model.form_of(cache).retention.source == Source::encoder ? 1 : 0;
+    }
+    return caches;
+}
+
+}  // namespace
+
 LlamaModel llama_model(const Model& model) {
     LlamaModel out{};
     if (const std::filesystem::path path = io::gguf_path(model.argument); !path.empty()) {
@@ -30,6 +42,11 @@ LlamaModel llama_model(const Model& model) {
     out.notes.push_back(
         {Origin::assumed, "architecture",
          std::string{out.card.arch().name} + "'s rules, by the kinds of caches; a GGUF file says its own"});
+    if (const u32 crossing = caches_of_encoder(model.read.spec); crossing != 0) {
+        out.notes.push_back({Origin::derived, "cross attention",
+                             report::counted(crossing, "layer keeps", "layers keep") +
+                                 " nothing: llama.cpp computes an encoder's keys and values in each step"});
+    }
     return out;
 }
 

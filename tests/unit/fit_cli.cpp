@@ -281,8 +281,9 @@ TEST_CASE("fit and plan: what leaves 64 bits in a search ends the search, not th
     if (!program::known()) {
         return;
     }
-    for (const char* const load : {"'gqa(1048576,1048576)' --tokens 1", "llama-3.1-70b --tokens 1 --batch 17179869184",
-                                   "'129*gqa(65536,65535)' --tokens 1", "deepseek-v3 --tokens 1 --batch 1099511627776"}) {
+    const char* const loads[] = {"'gqa(1048576,1048576)' --tokens 1", "llama-3.1-70b --tokens 1 --batch 17179869184",
+                                 "'129*gqa(65536,65535)' --tokens 1", "deepseek-v3 --tokens 1 --batch 1099511627776"};
+    for (const char* const load : loads) {
         for (const char* const engine : {"exact", "vllm", "sglang", "trtllm", "llamacpp"}) {
             for (const char* const memory : {"--gpu h100", "--kv-budget 1GiB"}) {
                 const std::string rest = std::string{load} + ' ' + memory + " --engine " + engine;
@@ -334,4 +335,13 @@ TEST_CASE("fit: each split that it offers is one that it takes", "[cli][fit][lla
         }
     }
     CHECK(offered > 0);
+}
+
+TEST_CASE("llama.cpp's answer says that cross attention keeps nothing", "[cli][llamacpp]") {
+    if (!program::known()) {
+        return;
+    }
+    const json whisper = checked("fit", "whisper-large-v3 --engine llamacpp --gpu h100 --tokens 448");
+    CHECK(note(whisper, "cross attention").find("32 layers keep nothing") != std::string::npos);
+    CHECK(note(checked("fit", "llama-3.1-8b --engine llamacpp --gpu h100 --tokens 448"), "cross attention").empty());
 }
