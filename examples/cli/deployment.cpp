@@ -29,6 +29,15 @@ RankWeights Deployment::weights(const Setting& setting, u32 stage) const {
     return weights_on_rank(weights_known, setting.sharding, setting.attention_dp, stage, face->name == "vllm");
 }
 
+RankWeights Deployment::most_weights(const Setting& setting) const {
+    RankWeights most = weights(setting, 0);
+    for (u32 stage = 1; stage < setting.sharding.pp; ++stage) {
+        const RankWeights own = weights(setting, stage);
+        most = most.bytes < own.bytes ? own : most;
+    }
+    return most;
+}
+
 std::vector<Bytes> Deployment::available(const Setting& setting, Bytes non_kv) const {
     Memory here = memory;
     if (setting.knob != 0 && knobs[setting.knob - 1].of_memory) {

@@ -45,6 +45,8 @@ public:
     /// requests; this is the fullest one.
     u64 sequences_of_one(const Setting& setting) const;
     RankWeights weights(const Setting& setting, u32 stage) const;
+    /// Of the stage that has most.
+    RankWeights most_weights(const Setting& setting) const;
     /// The engine's answer when everything else takes `non_kv` on each rank.
     EngineAnswer ask(const Setting& setting, Bytes non_kv) const;
     /// Non-KV bytes of the rank of `stage`, as far as they are known.

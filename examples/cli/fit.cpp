@@ -20,7 +20,7 @@ struct FitOptions {
 Finding find(Deployment& on, const Setting& asked, u32 gpus) {
     Finding found{.on = on, .asked = asked};
     found.non_kv = on.known_non_kv(asked);
-    found.weights = on.weights(asked, 0);
+    found.weights = on.most_weights(asked);
     found.answer = on.ask(asked, found.non_kv);
     if (found.answer.without_rules()) {
         stop(Exit::unknown_architecture, no_rules_words(found.answer));

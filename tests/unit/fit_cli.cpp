@@ -345,3 +345,19 @@ TEST_CASE("llama.cpp's answer says that cross attention keeps nothing", "[cli][l
     CHECK(note(whisper, "cross attention").find("32 layers keep nothing") != std::string::npos);
     CHECK(note(checked("fit", "llama-3.1-8b --engine llamacpp --gpu h100 --tokens 448"), "cross attention").empty());
 }
+
+TEST_CASE("fit's weights of a rank are those of the stage that has most", "[cli][fit]") {
+    if (!program::known()) {
+        return;
+    }
+    const auto weights = [](const std::string& split) {
+        const json found = checked("fit", "glm-5.2-fp8 --gpu-mem 2TB --tokens 1k" + split);
+        return found["weights_bytes_per_rank"].get<long long>();
+    };
+    const long long whole = weights("");
+    CHECK(2 * weights(" --pp 2") > whole);  // its first layers are dense, so that the second stage has more
+    CHECK(weights(" --pp 2") < whole);
+    const json tight = checked("fit", "glm-5.2-fp8 --gpu-mem 440GB --tokens 1k --pp 2 --util 1");
+    CHECK(tight["fits_if_non_kv_at_most_bytes"].get<long long>() + tight["weights_bytes_per_rank"].get<long long>() <
+          440'000'000'000);
+}
