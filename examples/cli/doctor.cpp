@@ -42,11 +42,13 @@ std::string lines_words(const std::vector<u64>& lines) {
 
 std::string heading(const report::Doctored& one, const Session& session) {
     const logs::Facts& facts = one.start.facts;
-    std::string out = session.bold(one.start.engine);
+    std::string rest;
     for (const char* key : {"generation", "version", "model", "arch"}) {
-        out += facts.has(key) ? "  " + facts.text(key) : "";
+        rest += facts.has(key) ? "  " + facts.text(key) : "";
     }
-    return out + (one.start.service.empty() ? "" : "  (" + one.start.service + ")") + '\n';
+    rest += one.start.service.empty() ? "" : "  (" + one.start.service + ")";
+    const std::string folded = broken_paragraph(one.start.engine + rest);
+    return session.bold(one.start.engine) + folded.substr(one.start.engine.size()) + '\n';
 }
 
 /// The figures that are always worth a line, as printed, with the line they came from.
@@ -76,7 +78,8 @@ std::string figures(const logs::Facts& facts) {
             const std::string value = datum->kind == logs::Datum::Kind::integer
                                           ? report::with_commas(static_cast<double>(datum->integer))
                                           : datum->words;
-            out += fmt::format("  {:<18} {}{}\n", key, value, datum->line == 0 ? "" : lines_words({datum->line}));
+            const std::string line = datum->line == 0 ? "" : lines_words({datum->line});
+            out += broken_paragraph(fmt::format("  {:<18} {}{}", key, value, line)) + '\n';
         }
     }
     return out;
@@ -86,8 +89,9 @@ std::string finding_text(const report::Finding& finding, const Session& session)
     const std::string gain =
         finding.gain_bytes > 0 ? fmt::format("  (+{:.2f} GiB)", finding.gain_bytes / report::gib) : "";
     std::string out = session.bold(finding.kind) + gain + '\n';
-    out += paragraph(fmt::format("  {}: {}.{}", finding.seen, finding.meaning, lines_words(finding.lines))) + '\n';
-    return out + (finding.change.empty() ? "" : paragraph("  -> " + finding.change) + '\n');
+    const std::string where = lines_words(finding.lines);
+    out += broken_paragraph(fmt::format("  {}: {}.{}", finding.seen, finding.meaning, where)) + '\n';
+    return out + (finding.change.empty() ? "" : broken_paragraph("  -> " + finding.change) + '\n');
 }
 
 std::string plain(double value) {
@@ -96,7 +100,7 @@ std::string plain(double value) {
 
 std::string prediction_text(const report::Prediction& prediction, const Session& session) {
     if (!prediction.asked) {
-        return paragraph("not predicted: " + prediction.reason) + '\n';
+        return broken_paragraph("not predicted: " + prediction.reason) + '\n';
     }
     const std::string range = prediction.low == prediction.high
                                   ? plain(prediction.low)
@@ -108,7 +112,7 @@ std::string prediction_text(const report::Prediction& prediction, const Session&
                             report::with_commas(prediction.last_budget));
     }
     text += prediction.reason.empty() ? "" : "; " + prediction.reason;
-    return prediction.agrees ? paragraph(text) + '\n' : session.warning(paragraph(text)) + '\n';
+    return prediction.agrees ? broken_paragraph(text) + '\n' : session.warning(broken_paragraph(text)) + '\n';
 }
 
 std::string screen(const report::Doctored& one, u64 most, const Session& session) {

@@ -189,6 +189,74 @@ TEST_CASE("doctor: nothing is computed with a figure that cannot be", "[cli][log
     }
 }
 
+TEST_CASE("doctor: a finding is made of figures that the log states", "[cli][log]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string cells = "llama_kv_cache: size = 64.00 MiB (0 cells,  16 layers,  4/1 seqs), K (q8_0): 32.00 MiB, "
+                              "V (q8_0): 32.00 MiB\n";
+    const std::string draft = "srv load_model: creating MTP draft context against the target model 'a.gguf'\n"
+                              "llama_kv_cache:      CUDA0 KV buffer size =     4.00 MiB\n";
+    const std::string need = "To serve at least one request with the models's max seq len (";
+    const std::string there = "larger than the available KV cache memory (";
+    const std::string fits = "Based on the available memory, the estimated maximum model length is 158560.\n";
+    const std::string phase = "Max KV cache blocks per sequence: 7 [window size=224], ";
+    const struct {
+        std::string log;
+        std::string wanted;  ///< on the screen, where something still follows
+    } starts[] = {
+        {"llama_context: n_ctx = 8192\n" + cells + draft, ""},
+        {"print_info: n_layer               = 65\nllama_context: n_ctx = 8192\n" + draft, ""},
+        {"llama_context: n_ctx = 8192\nload_tensors: offloaded 25/25 layers to GPU\nllama_kv_cache:      CUDA0 KV "
+         "buffer size =     -0.0 MiB\nsched_reserve:      CUDA0 compute buffer size =    42.58 MiB\n", "offload"},
+        {need + "18446744073709551616), (11.62 GiB KV cache is needed, which is " + there + "9.38 GiB). " + fits,
+         "one request of full length needs 11.62 GiB"},
+        {need + "196608), (0.0 GiB KV cache is needed, which is " + there + "9.38 GiB). " + fits,
+         "needed_kv_gib = 0.0"},
+        {need + "196608), (1.00 GiB KV cache is needed, which is " + there + "9.38 GiB). " + fits, ""},
+        {need + "196608), (11.62 GiB KV cache is needed, which is " + there + "-5.25 GiB). " + fits,
+         "negative-pool"},
+        {"[TensorRT-LLM][INFO] TensorRT-LLM version: 1.0\n" + phase +
+             "tokens per block=32, primary blocks=129, secondary blocks=0, max sequence length=4096\n" + phase +
+             "secondary blocks=0, max sequence length=224\n", "the pool is too"},
+        {"kv_cache_free_gpu_mem_fraction is not specified, will use default value of -5.25\nTensorRT-LLM version: "
+         "1.0\n", "default_fraction = -5.25"},
+        {"TensorRT-LLM version: 1.0\nMax KV cache pages per sequence: -1\n", "pages_per_sequence = -1"},
+    };
+    for (const auto& start : starts) {
+        CAPTURE(start.log);
+        const program::Ran screen = doctor(start.log);
+        CAPTURE(screen.out);
+        CHECK(screen.code == 0);
+        CHECK(screen.out.find(start.wanted) != std::string::npos);
+        for (const char* never : {"nan ", "inf ", "-nan", "-inf", "GiB are missing, -", "constant_gib", ": -"}) {
+            CHECK(screen.out.find(never) == std::string::npos);
+        }
+        CHECK(screen.out.find("bytes a token and -") == std::string::npos);
+        const auto told = nlohmann::json::parse(doctor(start.log, "--json").out)["engines"][0];
+        for (const auto& finding : told["findings"]) {
+            for (const auto& figure : finding["numbers"]) {
+                CHECK_FALSE(figure.is_null());
+            }
+        }
+    }
+}
+
+TEST_CASE("doctor: long names are broken at the screen's width", "[cli][log]") {
+    if (!program::known()) {
+        return;
+    }
+    const program::Ran ran = doctor("Resolved architecture: " + std::string(90, 'A') +
+                                    "\nnon-default args: {'model': '/m/" + std::string(100, 'b') +
+                                    "', 'max_model_len': 4096}\nGPU KV cache size: 64 tokens\n", "--color never");
+    CHECK(ran.code == 0);
+    std::istringstream lines{ran.out};
+    for (std::string line; std::getline(lines, line);) {
+        CAPTURE(line);
+        CHECK(line.size() <= 80);
+    }
+}
+
 TEST_CASE("doctor: what an engine prints as a difference may be below zero", "[cli][log]") {
     if (!program::known()) {
         return;

@@ -95,8 +95,9 @@ inline std::optional<double> number(const Datum& datum) {
         return static_cast<double>(datum.integer);
     }
     double value = 0;
-    return datum.kind == Datum::Kind::words && io::read_decimal(datum.words, value) ? std::optional{value}
-                                                                                    : std::nullopt;
+    return datum.kind == Datum::Kind::words && io::read_decimal(datum.words, value)
+               ? std::optional{value + 0.0}  // "-0.00" is zero
+               : std::nullopt;
 }
 
 /// Half a unit of the last printed digit: "4.8" stands for 4.75 to 4.85. 0 for integers.

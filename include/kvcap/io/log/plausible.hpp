@@ -37,6 +37,13 @@ inline constexpr PlausibleRange plausible_ranges[] = {
     {"utilization_desired", 1e-6, 1},
     {"mem_fraction_static", 1e-6, 1},
     {"profiled_fraction", 1e-6, 1},
+    {"default_fraction", 1e-6, 1},
+    {"equivalent_utilization", -1, 2},
+    {"needed_kv_gib", 0.001, gib_limit},
+    {"max_seq_len", 1, count_limit},
+    {"window", 1, count_limit},
+    {"chunked_prefill", -1, count_limit},
+    {"verbosity", -any_amount, any_amount},
     {"block_size", 1, 1073741824.0},
     {"block_size_given", 1, 1073741824.0},
     {"block_size_set", 1, 1073741824.0},
@@ -104,22 +111,25 @@ inline constexpr PlausibleRange plausible_units[] = {
     {"_tokens", 0, 1e15},     {"_blocks", 0, count_limit}, {"_slots", 0, count_limit},  {"_layers", 0, 65536},
     {"_size", 0, count_limit}};
 
-/// The range of a fact, of one rank or device too; null: any value may be.
-inline const PlausibleRange* plausible_range(std::string_view name) noexcept {
+/// Of whatever else is a number: engines count, and measure, from zero up.
+inline constexpr PlausibleRange plausible_count = {"", 0, any_amount};
+
+/// The range of a fact, of one rank or device too.
+inline const PlausibleRange& plausible_range(std::string_view name) noexcept {
     for (const std::string_view end : {"_by_device", "_by_rank"}) {
         name.remove_suffix(name.ends_with(end) ? end.size() : 0);
     }
     for (const PlausibleRange& range : plausible_ranges) {
         if (range.fact == name) {
-            return &range;
+            return range;
         }
     }
     for (const PlausibleRange& unit : plausible_units) {
         if (name.ends_with(unit.fact)) {
-            return &unit;
+            return unit;
         }
     }
-    return nullptr;
+    return plausible_count;
 }
 
 /// A number, or the number that an amount such as "18.5 GiB" begins with.
@@ -149,7 +159,7 @@ inline std::string odd(const PlausibleRange& range, const Datum& datum) {
             return why;
         }
     }
-    const std::optional<double> value = amount_of(datum);
+    const std::optional<double> value = range.fact.empty() ? number(datum) : amount_of(datum);
     if (!value || (*value >= range.least && *value <= range.most)) {
         return {};
     }
@@ -166,8 +176,7 @@ inline void set_apart(Start& start, std::string_view name, const Datum& value, s
 inline void set_apart_odd(Start& start, Facts& facts) {
     std::vector<std::string> names;
     for (const Field& field : facts.fields()) {
-        const PlausibleRange* range = plausible_range(field.name);
-        if (std::string why = range == nullptr ? std::string{} : odd(*range, field.value); !why.empty()) {
+        if (std::string why = odd(plausible_range(field.name), field.value); !why.empty()) {
             set_apart(start, field.name, field.value, std::move(why));
             names.push_back(field.name);
         }
@@ -184,8 +193,7 @@ inline void set_apart_odd(Start& start) {
         set_apart_odd(start, part);
     }
     std::erase_if(start.ranked, [&](const Ranked& one) {
-        const PlausibleRange* range = plausible_range(one.name);
-        std::string why = range == nullptr ? std::string{} : odd(*range, one.value);
+        std::string why = odd(plausible_range(one.name), one.value);
         if (why.empty()) {
             return false;
         }

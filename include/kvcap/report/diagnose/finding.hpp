@@ -42,6 +42,22 @@ inline constexpr double kib = 1024;
 inline constexpr double mib = 1024 * kib;
 inline constexpr double gib = 1024 * mib;
 
+/// No word of the text is what a number prints as that is none, or no finite one.
+inline bool all_finite(std::string_view text) noexcept {
+    const auto in_word = [](char c) {
+        return c == '_' || (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+    };
+    for (const std::string_view word : {"nan", "inf"}) {
+        for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+            const std::size_t end = at + word.size();
+            if ((at == 0 || !in_word(text[at - 1])) && (end == text.size() || !in_word(text[end]))) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 /// One start's facts and the findings made of them.
 class Diagnosis {
 public:
@@ -57,9 +73,13 @@ public:
     double low(std::string_view name) const { return (*this)[name] - half(name); }
     double high(std::string_view name) const { return (*this)[name] + half(name); }
 
-    /// `from`: names of the facts it rests on, for the lines; the reference holds until the next one is added.
+    /// `from`: names of the facts it rests on, for the lines; the reference holds until the next one is added. A
+    /// sentence with a figure that is not there, or divided by zero, is not kept.
     Finding& add(std::string_view kind, std::initializer_list<std::string_view> from, std::string seen,
                  std::string meaning, std::string change = {}) {
+        if (!all_finite(seen) || !all_finite(meaning) || !all_finite(change)) {
+            return unfounded_ = {};
+        }
         findings.push_back({std::string{kind}, std::move(seen), std::move(meaning), std::move(change)});
         for (const std::string_view name : from) {
             const logs::Datum* datum = facts_.find(name);
@@ -78,6 +98,7 @@ private:
         return datum == nullptr ? 0 : logs::half_digit(*datum);
     }
     const logs::Facts& facts_;
+    Finding unfounded_;
 };
 
 inline bool known(double value) noexcept {

@@ -77,7 +77,7 @@ inline void one_cache(Diagnosis& on) {
             .with("layers", layers);
     }
     const double compute = on["compute_mib"];
-    if (known(amount, compute) && compute > amount) {
+    if (known(amount, compute) && amount > 0 && compute > amount) {
         on.add("graph-dominates", {"compute_mib", "kv_mib"},
                fmt::format("{:.2f} MiB of compute buffer beside {:.2f} MiB of cache", compute, amount),
                fmt::format("{:.1f} times the cache", compute / amount),
@@ -224,9 +224,11 @@ inline void devices(Diagnosis& on) {
             .with("last", amount);
     }
     const std::string printed = on.text("offloaded");
-    if (const auto offloaded = logs::match(printed, "{n}/{n}")) {
-        const double on_card = static_cast<double>(logs::integer_of(offloaded->at[0]).value_or(0));
-        const double all = static_cast<double>(logs::integer_of(offloaded->at[1]).value_or(0));
+    const auto offloaded = logs::match(printed, "{n}/{n}");
+    const std::int64_t given = offloaded ? logs::integer_of(offloaded->at[0]).value_or(-1) : -1;
+    const std::int64_t layers = offloaded ? logs::integer_of(offloaded->at[1]).value_or(-1) : -1;
+    if (given >= 0 && given <= layers) {
+        const double on_card = static_cast<double>(given), all = static_cast<double>(layers);
         on.add("offload", {"offloaded"}, fmt::format("{:.0f} of {:.0f} layers are on the card", on_card, all),
                on_card < all ? "the rest runs on the host, its cache too" : "all of them",
                on_card < all ? "-ngl" : "")

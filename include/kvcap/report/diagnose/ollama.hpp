@@ -53,7 +53,7 @@ inline void ollama_offload(Diagnosis& on) {
         found.with("short_gib", (full - there) / gib).with("kv_mib", bytes_of(on.text("required_kv")) / mib);
     }
     const double projector = bytes_of(on.text("projector_weights")) + bytes_of(on.text("projector_graph"));
-    if (known(projector)) {
+    if (known(projector) && projector > 0) {
         on.add("projector", {"projector_weights"}, fmt::format("vision parts take {:.1f} GiB", projector / gib),
                fmt::format("{:.1f} times the cache", projector / bytes_of(on.text("required_kv"))))
             .with("gib", projector / gib);

@@ -213,7 +213,7 @@ inline void amounts(Diagnosis& on) {
             .with("decimal_gb", both * gib / 1e9)
             .with("all_ranks_gib", both * on["tp"]);
     }
-    if (const double held = on["avail_before_weights_gb"] - on["available_gpu_mem_gb"]; known(held)) {
+    if (const double held = on["avail_before_weights_gb"] - on["available_gpu_mem_gb"]; held >= 0) {
         on.add("in-use", {"available_gpu_mem_gb"}, "free before loading less free at the end",
                fmt::format("{:.2f} GB are in use", held))
             .with("in_use_gb", held)

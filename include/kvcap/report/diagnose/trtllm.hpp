@@ -78,7 +78,7 @@ inline void context_memory(Diagnosis& on) {
     const auto parsed = logs::match(printed, "{d} MiB");
     const double amount = parsed ? logs::number(logs::words(parsed->at[0])).value_or(std::nan("")) : std::nan("");
     const double tokens = on["max_num_tokens"];
-    if (known(amount, tokens) && tokens > 8192) {
+    if (known(amount, tokens) && amount > 0 && tokens > 8192) {
         const double gain = amount * (1 - 8192 / tokens) * mib;
         Finding& found =
             on.add("activation-eats-kv", {"context_memory", "max_num_tokens"},
@@ -113,8 +113,10 @@ inline void cut(Diagnosis& on) {
         Finding& found =
             on.add("silent-cut", {"error_category"},
                    fmt::format("the context was cut from {:.0f} to {:.0f} without an error", wanted, got),
-                   fmt::format("{:.0f} more blocks are missing", missing), "free memory or raise the fraction");
-        found.with("final", got).with("wanted", wanted).with("missing_blocks", missing);
+                   missing > 0 ? fmt::format("{:.0f} more blocks are missing", missing)
+                               : "the pool is too small for it",
+                   "free memory or raise the fraction");
+        found.with("final", got).with("wanted", wanted).with("missing_blocks", missing > 0 ? missing : std::nan(""));
     }
 }
 

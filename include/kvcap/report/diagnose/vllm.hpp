@@ -213,7 +213,7 @@ inline void graphs(Diagnosis& on) {
     const double held = on["graph_estimate_gib"], used = on["graph_actual_gib"], pool = on["available_kv_gib"];
     const double delta = on["gpu_memory_utilization"] - on["equivalent_utilization"];
     const double graph = known(held) ? held : used;
-    if (known(held) && pool > 0) {
+    if (held > 0 && pool > 0) {
         Finding& found =
             on.add("graph-reserve", {"graph_estimate_gib", "graph_actual_gib", "available_kv_gib"},
                    fmt::format("{} GiB held back for graphs, pool {} GiB", on.text("graph_estimate_gib"),

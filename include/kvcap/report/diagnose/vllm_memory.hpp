@@ -12,12 +12,13 @@ namespace kvcap::inline v1::report::vllm_log {
 inline void too_long(Diagnosis& on) {
     const double need = on["needed_kv_gib"], have = on["available_kv_gib"], length = on["max_model_len"],
                  fits = on["estimated_max_len"];
-    if (!known(need, have)) {
-        return;
+    if (!known(need, have) || !(have > 0) || !(need > have)) {
+        return;  // a pool of nothing is refused in other words, and what is there is not missing
     }
     Finding& found = on.add(
         "max-len", {"needed_kv_gib", "available_kv_gib", "estimated_max_len"},
-        fmt::format("one request of {} needs {} GiB, {} GiB are there", with_commas(length), on.text("needed_kv_gib"),
+        fmt::format("one request of {} needs {} GiB, {} GiB are there",
+                    known(length) ? with_commas(length) : "full length", on.text("needed_kv_gib"),
                     on.text("available_kv_gib")),
         fmt::format("{:.2f} GiB are missing", need - have),
         known(fits)
@@ -44,9 +45,15 @@ inline void too_long(Diagnosis& on) {
             .with("bytes_per_token", rate.value)
             .with("fp8_gib", need / 2);
     }
+    const double digits = on.high("needed_kv_gib") - need + on.high("available_kv_gib") - have;
+    if (constant < -(digits * (1 + fits / (length - fits)) + 256 * slope / gib)) {
+        return;  // less than nothing, by more than the digits and a cut to whole blocks allow
+    }
     on.add("fixed-part", {"needed_kv_gib", "estimated_max_len"}, "two points give a straight line",
-           fmt::format("about {} bytes a token and {:.2f} GiB that do not depend on the length", with_commas(slope),
-                       constant))
+           constant < 0 ? fmt::format("about {} bytes a token; nothing is left that does not depend on the length",
+                                      with_commas(slope))
+                        : fmt::format("about {} bytes a token and {:.2f} GiB that do not depend on the length",
+                                      with_commas(slope), constant))
         .with("slope_bytes", slope)
         .with("constant_gib", constant);
 }
@@ -61,7 +68,7 @@ inline void auto_fit(Diagnosis& on) {
             .with("factor", from / to);
         per_token(on, "available_kv_gib_binding", to);
     }
-    if (pool > 0 && binding > 0 && pool != binding) {
+    if (binding > 0 && pool > binding) {
         Finding& found = on.add("binding-stage", {"available_kv_gib", "available_kv_gib_binding"},
                                 fmt::format("one rank printed {} GiB, the length follows from {}",
                                             on.text("available_kv_gib"), on.text("available_kv_gib_binding")),
