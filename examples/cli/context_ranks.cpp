@@ -53,4 +53,27 @@ void refuse_split(const Model& model, const Sharding& attention, bool cp_among_t
     }
 }
 
+void refuse_vllm_ranks(const Model& model, const Sharding& attention, const ShardingOptions& typed,
+                       std::string_view engine) {
+    const u32 tp = attention.tp;
+    const u32 cp = attention.cp;
+    if (engine != "vllm" || cp < 2) {
+        return;
+    }
+    const std::string ranks =
+        fmt::format("{}: {} context ranks among {}", typed.cp_among_tp ? "--decode-context-parallel-size" : "--cp", cp,
+                    report::counted(tp, "tensor rank", "tensor ranks"));
+    for (const LayerForm& form : model.read.spec.forms) {
+        const u64 heads = form.kind == Kind::attention && !form.streams.empty() ? form.streams[0].heads : 0;
+        const u64 copies = heads == 0 ? cp : larger(tp / heads, 1);
+        if (copies < cp) {
+            stop(Exit::usage, fmt::format("{}: {} of each head, and {} is no multiple of {}", ranks,
+                                          report::counted(copies, "copy", "copies"), copies, cp));
+        }
+    }
+    if (tp % cp != 0) {
+        stop(Exit::usage, fmt::format("{}: {} is no multiple of {}", ranks, tp, cp));
+    }
+}
+
 }  // namespace kvcap::cli

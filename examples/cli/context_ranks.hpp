@@ -35,4 +35,9 @@ void refuse_context_ranks(const ShardingOptions& options, std::string_view engin
 /// split by, tp 1 under attention data parallelism.
 void refuse_split(const Model& model, const Sharding& attention, bool cp_among_tp);
 
+/// vLLM's conditions also hold where no cache is divided (windows, states): the same usage error, with the flag of
+/// `typed`. Nothing under other engines.
+void refuse_vllm_ranks(const Model& model, const Sharding& attention, const ShardingOptions& typed,
+                       std::string_view engine);
+
 }  // namespace kvcap::cli

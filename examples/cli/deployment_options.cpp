@@ -99,6 +99,9 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     }
     on.mix = mix_of(distribution, points[0], lengths, asked.read);
     on.max_len = max_model_len.empty() ? 0 : count_of(max_model_len, "--engine-max-len");
+    if (on.max_len == 0 && !max_model_len.empty()) {
+        stop(Exit::usage, "--engine-max-len: 0 tokens are no request; at least 1 is wanted");
+    }
     const u64 ranks = dp_names_attention() ? sharding.dp : u64{sharding.tp} * sharding.dp;
     on.cp_among_tp = among_tensor_ranks(sharding, on.face->name);
     on.gpus = ranks * sharding.pp * own_context_ranks(sharding, on.face->name);
@@ -142,6 +145,7 @@ u32 DeploymentOptions::whole_replicas() const {
 Setting DeploymentOptions::setting(const Deployment& on) const {
     const Setting setting = any_setting(on);
     refuse_split(on.formats[0].model, attention_split(setting), on.cp_among_tp);
+    refuse_vllm_ranks(on.formats[0].model, attention_split(setting), sharding, on.face->name);
     return setting;
 }
 
@@ -157,6 +161,11 @@ Setting DeploymentOptions::any_setting(const Deployment& on) const {
     setting.sharding = sharding.sharding();
     setting.sharding.tp = dp_names_attention() ? sharding.dp : sharding.tp;
     setting.attention_dp = sharding.dp_attention;
+    if (on.max_len != 0 && setting.tokens.value > on.max_len) {
+        stop(Exit::usage,
+             fmt::format("--engine-max-len {}: a request of {} tokens is longer, and the engine refuses it",
+                         report::grouped(on.max_len), report::grouped(setting.tokens.value)));
+    }
     return setting;
 }
 

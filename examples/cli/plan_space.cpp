@@ -56,16 +56,6 @@ std::vector<StoredModel> formats_to_try(const PlanOptions& options, std::string_
     return formats;
 }
 
-/// A request that no split's engine would take.
-void refuse_longer(const Search& search) {
-    const u64 most = search.on.max_len;
-    if (most != 0 && search.asked.tokens.value > most) {
-        stop(Exit::usage,
-             fmt::format("--engine-max-len {}: a request of {} tokens is longer, and the engine refuses it",
-                         report::grouped(most), report::grouped(search.asked.tokens.value)));
-    }
-}
-
 /// What the engine's launch line can say of a split.
 void limit_space(Search& search) {
     const std::string_view engine = search.on.face->name;
@@ -168,7 +158,6 @@ Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
     search.space = {.devices = options.on.memory.gpus,
                     .formats = static_cast<u32>(search.on.formats.size()),
                     .blocks = static_cast<u32>(search.blocks.size())};
-    refuse_longer(search);
     limit_space(search);
     fix_space(search, options);
     note_unknown(search.on, {.tokens = search.asked.tokens, .sequences = search.asked.sequences}, notes);

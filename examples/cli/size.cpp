@@ -42,8 +42,9 @@ report::SizeQuestion question(const SizeOptions& options, const Model& model) {
 
 /// Context ranks among the tensor ranks share what would be copies; with fewer copies a rank's tokens would
 /// lack heads.
-report::SizeAnswer answer_of(const Model& model, const report::SizeQuestion& asked) {
+report::SizeAnswer answer_of(const SizeOptions& options, const Model& model, const report::SizeQuestion& asked) {
     refuse_split(model, asked.sharding, asked.cp_among_tp);
+    refuse_vllm_ranks(model, asked.sharding, options.sharding, options.engine.face().name);
     return value_of(report::answer(model.spec, asked), model.label);
 }
 
@@ -139,7 +140,7 @@ void run(const SizeOptions& options, Session& session) {
         stop(Exit::usage, "--per-layer: at most 65,536 layers are listed");
     }
     const report::SizeQuestion asked = question(options, model);
-    const report::SizeAnswer size = answer_of(model, asked);
+    const report::SizeAnswer size = answer_of(options, model, asked);
     std::vector<Note> notes = notes_of(model, asked);
     const Reserved reserved = options.engine.engine == "exact" ? Reserved{} : reserved_by(options, model, asked, notes);
     if (options.output.csv) {

@@ -228,3 +228,37 @@ TEST_CASE("TensorRT-LLM's words group thousands as all others do", "[cli][trtllm
     refused("fit llama-3.1-8b --tokens 128k --engine trtllm --kv-budget 1GiB --json", 1,
             "the pool cuts it to 8,192 tokens");
 }
+
+TEST_CASE("vLLM's context ranks need copies of heads in windows too, and ranks to be among", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::pair<const char*, const char*> cases[] = {
+        {"phi-3-vision-128k --tp 1", "among 1 tensor rank: 1 copy of each head, and 1 is no multiple of 2"},
+        {"phi-3-vision-128k --tp 2", "among 2 tensor ranks: 1 copy of each head, and 1 is no multiple of 2"},
+        {"falcon-mamba-7b", "among 1 tensor rank: 1 is no multiple of 2"},
+    };
+    for (const auto& [split, words] : cases) {
+        for (const std::string verb : {"size ", "fit --gpu h100 ", "pools --gpu h100 "}) {
+            for (const std::string flag : {"--decode-context-parallel-size", "--cp"}) {
+                refused(verb + split + " --tokens 4k --engine vllm " + flag + " 2", 2,
+                        flag + ": 2 context ranks " + words);
+            }
+        }
+    }
+    const std::string copies = "size llama-3.1-8b --tokens 4k --tp 16 --engine vllm ";
+    CHECK(program::run(copies + "--decode-context-parallel-size 2").code == 0);
+}
+
+TEST_CASE("a request longer than --engine-max-len is refused by every verb alike", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    for (const std::string verb : {"fit", "pools", "plan --gpus 1"}) {
+        const std::string asked = verb + " llama-3.1-8b --gpu h100 --tokens 8k --engine vllm --engine-max-len ";
+        refused(asked + "1k", 2, "--engine-max-len 1,024: a request of 8,192 tokens is longer");
+        refused(asked + "8191", 2, "--engine-max-len 8,191");
+        refused(asked + "0", 2, "--engine-max-len: 0 tokens");
+        CHECK(program::run(asked + "8192").code == 0);
+    }
+}
