@@ -44,10 +44,10 @@ void refuse_pairs(const PlanOptions& options) {
 void run(const PlanOptions& given, Session& session) {
     given.output.begin(session);
     refuse_pairs(given);
-    const PlanOptions options = with_emitted_engine(given);
-    if (!options.launch.empty()) {
-        return judge_line(options, session);
+    if (!given.launch.empty()) {
+        return judge_line(given, session);
     }
+    const PlanOptions options = with_emitted_engine(given);
     if (options.on.model.model.empty()) {
         stop(Exit::usage, "MODEL is required, or --launch with a launch line");
     }
@@ -79,6 +79,7 @@ void add_plan(CLI::App& app, Session& session) {
     verb->add_option("--top", options->top, "How many to list")
         ->group("Search")
         ->check(CLI::Range(1u, 65536u).description(""));
+    options->verb = verb;
     for (const char* flag : fixable) {
         options->fixed[flag] = verb->get_option(flag);
     }

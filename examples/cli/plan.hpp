@@ -21,7 +21,9 @@ struct PlanOptions {
     u32 top = 8;
     Output output;
     std::map<std::string, const CLI::Option*> fixed;  ///< flags that leave the search one value
+    const CLI::App* verb = nullptr;
 
+    bool gives(const char* flag) const { return verb->get_option(flag)->count() != 0; }
     bool fixes(const char* flag) const { return fixed.at(flag)->count() != 0; }
 };
 

@@ -57,6 +57,7 @@ struct Tried {
 
 Tried line_of(const Search& search, const Candidate& candidate, u64 sequences, const DeploymentOptions& on) {
     DeploymentOptions beside = on;
+    beside.lengths.batch.clear();
     beside.lengths.tokens =
         on.lengths.tokens.empty() ? std::to_string(search.asked.tokens.value) : on.lengths.tokens;
     Launch launch = launch_of(deployment_of(search, candidate), on, setting_of(search, candidate),

@@ -189,6 +189,34 @@ u64 tokens_at_once(const Launch& launch, std::vector<Note>& notes) {
     return part;
 }
 
+/// --batch, or as many requests as the line runs at once: those of one server.
+u64 requests_of(const Launch& launch, const DeploymentOptions& beside) {
+    const u64 ranks = saturating_product(launch.dp, launch.attention_dp ? launch.tp : 1);
+    const u64 most = saturating_product(larger(launch.sequences, 1), ranks);
+    if (beside.lengths.batch.empty()) {
+        return most;
+    }
+    const u64 asked = beside.lengths.sequences();
+    const u64 each = ceil_div(asked, larger(launch.servers, 1));
+    if (launch.sequences != 0 && each > most) {
+        const u64 all = saturating_product(most, launch.servers);
+        stop(Exit::usage, fmt::format("--batch {} and --launch: the line runs {} at once", report::grouped(asked),
+                                      report::counted(all, "request", "requests")));
+    }
+    return each;
+}
+
+/// A request that the line's engine would refuse.
+void refuse_longer(const Launch& launch, const Deployment& on, const DeploymentOptions& beside) {
+    const u64 longest = (on.mix.each[0].prompt + on.mix.each[0].decoded).value;
+    if (longest > launch.tokens) {
+        stop(Exit::usage,
+             fmt::format("{} and --launch: a request of {} tokens is longer than the {} that the line allows",
+                         beside.distribution.empty() ? "--tokens" : "--lengths", report::grouped(longest),
+                         report::grouped(launch.tokens)));
+    }
+}
+
 /// What a verb would be given for the line; `launch` gets the length that it leaves to the engine.
 DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, std::vector<Note>& notes) {
     DeploymentOptions options = beside;
@@ -207,8 +235,7 @@ DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, st
     if (beside.lengths.tokens.empty() && beside.distribution.empty()) {
         options.lengths.tokens = std::to_string(tokens_at_once(launch, notes));
     }
-    const u64 ranks = saturating_product(launch.dp, launch.attention_dp ? launch.tp : 1);
-    options.lengths.batch = std::to_string(saturating_product(larger(launch.sequences, 1), ranks));
+    options.lengths.batch = std::to_string(requests_of(launch, beside));
     options.memory.gpus = 0;
     options.memory.util = launch.util.empty() ? beside.memory.util : launch.util;
     options.memory.kv_budget = launch.budget.empty() ? beside.memory.kv_budget : launch.budget;
@@ -251,6 +278,7 @@ Launched evaluate(const Launch& line, const DeploymentOptions& beside) {
     Launched out{};
     const DeploymentOptions options = options_of(launch, beside, out.notes);
     out.on = options.deployment(out.notes);
+    refuse_longer(launch, out.on, beside);
     refuse_host_layers(launch, out.on);
     out.setting = options.any_setting(out.on);
     if (launch.engine == "vllm") {

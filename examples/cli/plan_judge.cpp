@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // plan --launch: what a line's engine says of it on this GPU, as a screen and as JSON (kvcap.launch/1).
+#include "context_ranks.hpp"
 #include "plan.hpp"
 #include "screen.hpp"
 
@@ -10,8 +11,28 @@ namespace kvcap::cli {
 
 namespace {
 
-/// What the line says, or its engine's defaults, is said once.
+struct Refused {
+    const char* flag;
+    std::string_view why;
+};
+
+constexpr std::string_view nothing_searched = "one line is judged, and nothing is searched";
+
+constexpr Refused refused[] = {
+    {"--engine-max-len", "the line says it, or the engine's default"},
+    {"--goal", nothing_searched},
+    {"--dtypes", nothing_searched},
+    {"--block-sizes", nothing_searched},
+    {"--top", nothing_searched},
+};
+
+/// What the line says, or its engine's defaults, is said once; what only a search reads is not said at all.
 void refuse_beside_line(const PlanOptions& options) {
+    for (const Refused& each : refused) {
+        if (options.gives(each.flag)) {
+            stop(Exit::usage, fmt::format("{} and --launch: {}", each.flag, each.why));
+        }
+    }
     for (const char* flag : fixable) {
         if (options.fixes(flag)) {
             stop(Exit::usage,
@@ -29,6 +50,64 @@ void refuse_beside_line(const PlanOptions& options) {
     for (const auto& [name, on] : options.on.engine.switches) {
         refuse(name, on);
     }
+}
+
+/// The line as a value. A flag beside it that says what this line says is refused.
+Launch launch_beside(const PlanOptions& options) {
+    char quote = '\0';
+    static_cast<void>(shell_words(options.launch, quote));
+    if (quote != '\0') {
+        stop(Exit::usage, fmt::format("--launch: the line opens a {} and does not close it", quote));
+    }
+    const Launch launch = value_of(read_launch(options.launch));
+    const std::string& engine = options.on.engine.engine;
+    if (!engine.empty() && !is_of_engine(engine, launch.engine)) {
+        stop(Exit::usage, fmt::format("--engine {} and --launch: the line starts {}", engine, launch.engine));
+    }
+    const auto refuse = [&](const char* flag, const std::string& said) {
+        if (options.gives(flag) && !said.empty()) {
+            stop(Exit::usage, fmt::format("{} and --launch: the line says it: {}", flag, said));
+        }
+    };
+    refuse("--util", launch.util);
+    refuse("--kv-budget", launch.budget);
+    return launch;
+}
+
+/// As size, fit and pools refuse them.
+void refuse_as_fit(const PlanOptions& options, const Launch& launch, Launched& got) {
+    ShardingOptions typed{};
+    typed.cp_among_tp = true;
+    const Sharding attention = attention_split(got.setting);
+    refuse_split(got.on.formats[0].model, attention, got.on.cp_among_tp);
+    refuse_vllm_ranks(got.on.formats[0].model, attention, typed, launch.engine);
+    if (got.answer.without_rules()) {
+        stop(Exit::unknown_architecture, no_rules_words(got.answer));
+    }
+    const u64 there = options.on.memory.gpus;
+    const u64 needed = saturating_product(got.on.gpus, launch.servers);
+    if (there != 0 && there < needed) {
+        stop(Exit::usage, fmt::format("--gpus {} and --launch: the line needs {} GPUs", there, needed));
+    }
+    got.on.gpus = needed;
+    note_idle(got.on, options.on.memory.gpus, got.notes);
+}
+
+/// "16 requests of 8,192 tokens", or of a mix each length.
+std::string load_words(const Launched& got) {
+    const u64 all = got.on.sequences_of_one(got.setting);
+    const std::string requests = report::counted(all, "request", "requests");
+    const Mix& mix = got.on.mix;
+    if (mix.each.size() == 1) {
+        return fmt::format("{} of {} tokens", requests, report::grouped(got.setting.tokens.value));
+    }
+    const std::vector<u64> counts = mix.counts(all);
+    std::string each;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        each += fmt::format("{}{} of {}", i == 0 ? "" : ", ", report::grouped(counts[i]),
+                            report::grouped((mix.each[i].prompt + mix.each[i].decoded).value));
+    }
+    return fmt::format("{} ({} tokens)", requests, each);
 }
 
 Bytes margin_of(const Verdict& verdict) {
@@ -53,10 +132,8 @@ std::string screen_of(const Launch& launch, const Launched& got, const Session& 
     const EngineAnswer& answer = got.answer;
     std::string out = heading(got.on.formats[0].model, answer.rules, session);
     out += paragraph(fmt::format(
-               "TP {} PP {} CP {} DP {}{}: {} of {} tokens on each rank that holds requests", launch.tp,
-               launch.pp, launch.cp, launch.dp, launch.attention_dp ? " attention-DP" : "",
-               report::counted(got.on.sequences_of_one(got.setting), "request", "requests"),
-               report::grouped(got.setting.tokens.value))) +
+               "TP {} PP {} CP {} DP {}{}: {} on each rank that holds requests", launch.tp, launch.pp, launch.cp,
+               launch.dp, launch.attention_dp ? " attention-DP" : "", load_words(got))) +
            '\n';
     out += answer.runs() ? fmt::format("{}, {} {}\n", answer.fits() ? "FITS" : "DOES NOT FIT",
                                        report::amount(margin_of(answer.verdict)),
@@ -69,8 +146,13 @@ std::string screen_of(const Launch& launch, const Launched& got, const Session& 
 
 void judge_line(const PlanOptions& options, Session& session) {
     refuse_beside_line(options);
-    const Launch launch = value_of(read_launch(options.launch));
-    const Launched got = evaluate(launch, options.on);
+    const Launch launch = launch_beside(options);
+    DeploymentOptions beside = options.on;
+    if (!options.gives("--batch")) {
+        beside.lengths.batch.clear();
+    }
+    Launched got = evaluate(launch, beside);
+    refuse_as_fit(options, launch, got);
     session.exit = got.answer.fits() ? Exit::ok : Exit::does_not_fit;
     session.print(options.output.json ? json_of(launch, got) : screen_of(launch, got, session));
 }

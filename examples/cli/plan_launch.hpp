@@ -36,8 +36,9 @@ struct Launched {
     std::vector<Note> notes{};
 };
 
-/// `beside`: what a line does not say (GPU, non-KV memory, weights; --tokens and --lengths if the load is
-/// another than the longest request, --batch is the line's).
+/// `beside`: what a line does not say (GPU, non-KV memory, weights), and the load if it is another than as many of the
+/// longest requests as run at once: --tokens, --lengths, --batch (of all servers; empty: the line's). Stops at a load
+/// that the line's engine would not take.
 Launched evaluate(const Launch& launch, const DeploymentOptions& beside);
 
 }  // namespace kvcap::cli

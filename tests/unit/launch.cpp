@@ -84,6 +84,20 @@ TEST_CASE("launch lines as people write them", "[launch]") {
     CHECK(vllm.flags.at("trust-remote-code").empty());
     CHECK(vllm.flags.at("port") == "8000");
     CHECK(read("vllm serve m --max-model-len 32k").tokens == 32000);  // vLLM: k is 1,000
+    // As vLLM reads them: fractions of powers of 1,000 only.
+    CHECK(read("vllm serve m --max-model-len 25.6k").tokens == 25600);
+    CHECK(read("vllm serve m --max-model-len 1k").tokens == 1000);
+    CHECK(read("vllm serve m --max-model-len 1K").tokens == 1024);
+    CHECK(read("vllm serve m --max-model-len 0.5m").tokens == 500000);
+    CHECK(read("vllm serve m --kv-cache-memory-bytes 10G").budget == std::to_string(u64{10} << 30));
+    CHECK(read("vllm serve m --kv-cache-memory-bytes 1.5g").budget == "1500000000");
+    CHECK(read("vllm serve m --kv-cache-memory-bytes 2T").budget == std::to_string(u64{2} << 40));
+    for (const char* wrong : {"25.6K", "25.6", "1.k", ".5k", "1kk", "1x", "1.5e3k", "0.0001k", "k", "-1k",
+                              "0.00000000000000000000000000001t"}) {
+        refused(std::string{"vllm serve m --max-model-len="} + wrong, '"' + std::string{wrong} + '"');
+    }
+    refused("vllm serve 'm --max-model-len 8192", "an opened '");
+    refused("vllm serve \"m", "an opened \"");
     const Launch experts = read("vllm serve m -dp 8 --enable-expert-parallel");
     CHECK(experts.attention_dp);
     CHECK(experts.tp == 8);
@@ -150,6 +164,5 @@ TEST_CASE("launch lines that say nothing or nonsense are refused at their place"
     refused("vllm serve m --max-model-len auto", "kvcap fit");
     refused("vllm serve m --max-model-len -1", "kvcap fit");
     refused("trtllm-serve m --extra_llm_api_options x.yaml", "not read");
-    CHECK(read("vllm serve 'unclosed quote").model == "unclosed quote");
     CHECK(read_launch(std::string(100000, '\'')).error);
 }

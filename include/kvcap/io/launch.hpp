@@ -10,7 +10,12 @@ namespace kvcap::inline v1 {
 
 /// The deployment of a launch line; "# 2 servers" at its end counts identical ones.
 inline Diagnosed<Launch> read_launch(std::string_view line) {
-    const std::vector<std::string> words = shell_words(line);
+    char quote = '\0';
+    const std::vector<std::string> words = shell_words(line, quote);
+    if (quote != '\0') {
+        return Problem{
+            Trouble::invalid, "launch line", std::string{"an opened "} + quote, "the same once more, to close it", {}};
+    }
     for (const io::LaunchSyntax& syntax : io::launch_syntaxes) {
         for (std::size_t at = 0; at < words.size(); ++at) {
             const std::string_view word = words[at];

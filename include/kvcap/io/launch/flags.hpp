@@ -164,21 +164,42 @@ inline constexpr LaunchSyntax launch_syntaxes[] = {
     {"trtllm", "trtllm-serve", "", trtllm_flags, std::size(trtllm_flags)},
 };
 
-/// "65536", "64k" and "64K" (vLLM: k = 1,000, K = 1,024; the other engines write plain numbers).
+/// What a suffix multiplies by; 0: none of a number. vLLM reads k, m, g, t as powers of 1,000 and K, M, G, T as powers
+/// of 1,024. Source: human_readable_int.
+inline constexpr u64 launch_suffix(char suffix) {
+    constexpr std::string_view all = "kmgtKMGT";
+    const std::size_t at = all.find(suffix);
+    u64 times = at == std::string_view::npos ? 0 : 1;
+    for (std::size_t power = 0; times != 0 && power <= at % 4; ++power) {
+        times *= at < 4 ? 1000 : 1024;
+    }
+    return times;
+}
+
+/// "65536", "64k", "64K" and "25.6k"; fractions only of powers of 1,000 and, as vLLM reads them, as doubles cut to
+/// whole numbers. The other engines write plain numbers.
 inline std::optional<u64> launch_number(std::string_view text) {
-    u64 value = 0;
-    const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const std::string_view rest{end, static_cast<std::size_t>(text.data() + text.size() - end)};
-    if (wrong != std::errc{} || rest.size() > 1) {
+    const char* const end = text.data() + text.size();
+    u64 digits = 0;
+    std::from_chars_result read = std::from_chars(text.data(), end, digits);
+    double scale = 1;
+    if (read.ec == std::errc{} && read.ptr != end && *read.ptr == '.') {
+        const char* const point = read.ptr;
+        for (read.ptr = point + 1; read.ptr != end && *read.ptr >= '0' && *read.ptr <= '9'; ++read.ptr) {
+            digits = saturating_sum(saturating_product(digits, 10), static_cast<u64>(*read.ptr - '0'));
+            scale *= 10;
+        }
+        const bool exact = digits < u64{1} << 53 && scale <= 1e22;  // then digits / scale is the nearest double
+        if (read.ptr == point + 1 || read.ptr == end || *read.ptr < 'a' || !exact) {
+            return std::nullopt;
+        }
+    }
+    const u64 times = read.ptr == end ? 1 : launch_suffix(*read.ptr);
+    if (read.ec != std::errc{} || end - read.ptr > 1 || times == 0) {
         return std::nullopt;
     }
-    const u64 times = rest.empty()  ? 1
-                      : rest == "k" ? 1000
-                      : rest == "K" ? 1024
-                      : rest == "m" ? 1000000
-                      : rest == "M" ? u64{1} << 20
-                                    : 0;
-    return times == 0 ? std::nullopt : std::optional<u64>{saturating_product(value, times)};
+    return scale == 1 ? saturating_product(digits, times)
+                      : static_cast<u64>(static_cast<double>(digits) / scale * static_cast<double>(times));
 }
 
 }  // namespace kvcap::inline v1::io

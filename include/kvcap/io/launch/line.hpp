@@ -11,7 +11,7 @@
 namespace kvcap::inline v1 {
 
 /// engine: vllm, sglang, llamacpp or trtllm. servers: how many identical ones. sequences: of one rank that
-/// holds whole requests. util, budget: as written; empty when the line does not say. flags: the engine's
+/// holds whole requests. util: as written; budget: bytes; empty when the line does not say. flags: the engine's
 /// other flags by long name without dashes; switches have an empty value.
 struct Launch {
     std::string engine{};
@@ -32,12 +32,12 @@ struct Launch {
 };
 
 /// A line in words: blanks separate, '...' and "..." group, a backslash keeps the next character, "\" at a
-/// line's end goes on.
-inline std::vector<std::string> shell_words(std::string_view line) {
+/// line's end goes on. quote: the one that is still open at the end, or 0.
+inline std::vector<std::string> shell_words(std::string_view line, char& quote) {
     std::vector<std::string> words;
     std::string word;
     bool open = false;
-    char quote = '\0';
+    quote = '\0';
     for (std::size_t i = 0; i < line.size(); ++i) {
         const char c = line[i];
         if (quote != '\0') {
@@ -66,6 +66,11 @@ inline std::vector<std::string> shell_words(std::string_view line) {
         words.push_back(std::move(word));
     }
     return words;
+}
+
+inline std::vector<std::string> shell_words(std::string_view line) {
+    char quote = '\0';
+    return shell_words(line, quote);
 }
 
 }  // namespace kvcap::inline v1

@@ -82,7 +82,8 @@ private:
         const std::optional<u64> number = launch_number(value);
         if (!number || *number == 0 || *number > most) {
             refuse(flag, value,
-                   most == 65536 ? "a number of ranks, 1 to 65,536" : "a whole number of at least 1");
+                   most == 65536 ? "a number of ranks, 1 to 65,536"
+                                 : "a whole number of at least 1 (vLLM: also 25.6k; fractions only of k, m, g, t)");
             return 1;
         }
         return *number;
@@ -169,7 +170,7 @@ private:
             case LaunchField::sequences: read_.sequences = whole(flag, value); return;
             case LaunchField::dtype: read_.dtype = value; return;
             case LaunchField::util: read_.util = value; return;
-            case LaunchField::budget: read_.budget = value; return;
+            case LaunchField::budget: read_.budget = std::to_string(whole(flag, value, u64{1} << 50)); return;
             case LaunchField::expert_parallel: expert_parallel_ = true; return;
             case LaunchField::attention_dp: read_.attention_dp = true; return;
             case LaunchField::context: context_ = value == "0" ? 0 : whole(flag, value); return;

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// plan --launch as a script sees it: what stands beside a line is judged by or refused, and a line that cannot be is
+// refused as fit refuses the same deployment.
+#include "checked.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace {
+
+using nlohmann::json;
+using program::refused;
+
+/// The verdict of a line, with `beside` it.
+json judged(const std::string& line, const std::string& beside = {}, int code = 0) {
+    const program::Ran ran =
+        program::run("plan --gpu h100 --launch " + program::quoted(line) + ' ' + beside + " --json");
+    CAPTURE(line, beside, ran.err, ran.out);
+    REQUIRE(ran.code == code);
+    const json read = json::parse(ran.out);
+    CHECK(schemas::violation_of(read, "launch") == "");
+    return read;
+}
+
+void refuses(const std::string& line, const std::string& beside, const std::string& words, int code = 2) {
+    const program::Ran ran = program::run("plan --gpu h100 --launch " + program::quoted(line) + ' ' + beside);
+    CAPTURE(line, beside, ran.err, ran.out);
+    CHECK(ran.code == code);
+    CHECK(ran.out.empty());
+    CHECK(ran.err.find(words) != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("plan --launch: the load beside a line is what the line is judged by", "[cli][plan]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string line = "vllm serve llama-3.1-8b --max-model-len 8192";
+    const std::string fit = "fit llama-3.1-8b --gpu h100 --engine vllm --engine-max-len 8192 ";
+    for (const std::string load :
+         {"--batch 16", "--batch 300", "--tokens 4k --batch 7", "--lengths 4k:3,8k:5 --batch 8"}) {
+        CAPTURE(load);
+        const std::string tokens = load.find("k") == std::string::npos ? " --tokens 8k" : "";
+        const int code = load == "--batch 300" ? 1 : 0;
+        const json same = json::parse(program::run(fit + load + tokens + " --json").out);
+        const json read = judged(line, load, code);
+        CHECK(read["fits"] == same["fits"]);
+        CHECK((code == 0 || read["margin_bytes"] == same["lacking_bytes"]));
+    }
+    const auto spare = [&](const std::string& load) { return judged(line, load)["margin_bytes"].get<long long>(); };
+    CHECK(spare("--batch 1") == judged(line)["margin_bytes"]);
+    CHECK(spare("--batch 15") - spare("--batch 16") == 1LL << 30);  // 8,192 tokens of 131,072 B
+    CHECK(spare("--batch 16 --tokens 4k") == spare("--batch 8"));
+    CHECK(spare("--batch 8 --lengths 4k:1,8k:1") == spare("--batch 6"));
+    CHECK(judged(line + " --max-num-seqs 4")["margin_bytes"] == judged(line, "--batch 4")["margin_bytes"]);
+    CHECK(judged(line + " # 2 servers", "--batch 8")["margin_bytes"] == judged(line, "--batch 4")["margin_bytes"]);
+    const program::Ran shown = program::run("plan --gpu h100 --launch " + program::quoted(line) +
+                                            " --lengths 4k:3,8k:5 --batch 8");
+    CHECK(shown.out.find("8 requests (5 of 8,192, 3 of 4,096 tokens)") != std::string::npos);
+    CHECK(program::widest(shown.out) <= 80);
+    refuses(line + " --max-num-seqs 4", "--batch 300", "--batch 300 and --launch: the line runs 4 requests at once");
+    refuses(line, "--tokens 16k", "--tokens and --launch: a request of 16,384 tokens is longer than the 8,192");
+    refuses(line, "--lengths 4k:1,9k:1", "--lengths and --launch: a request of 9,216 tokens");
+}
+
+TEST_CASE("plan --launch: what a line says already, or what only a search reads, is refused beside it", "[cli][plan]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string line = "vllm serve llama-3.1-8b --max-model-len 8192";
+    refuses(line, "--engine sglang", "--engine sglang and --launch: the line starts vllm");
+    refuses(line, "--engine exact", "--engine exact and --launch");
+    CHECK(judged(line, "--engine vllm@0.28.0")["rules"].get<std::string>().find("0.28.0") != std::string::npos);
+    refuses(line + " -tp 4", "--gpus 2", "--gpus 2 and --launch: the line needs 4 GPUs");
+    refuses(line + " -tp 2 -dp 2 # 2 servers", "--gpus 7", "--gpus 7 and --launch: the line needs 8 GPUs");
+    CHECK(judged(line + " -tp 4", "--gpus 4")["notes"].dump().find("idle") == std::string::npos);
+    CHECK(judged(line + " -tp 4", "--gpus 8")["notes"].dump().find("4 are idle") != std::string::npos);
+    refuses(line, "--engine-max-len 4k", "--engine-max-len and --launch");
+    for (const std::string flag : {"--goal context", "--dtypes fp8", "--block-sizes 32", "--top 3"}) {
+        refuses(line, flag, flag.substr(0, flag.find(' ')) + " and --launch: one line is judged");
+    }
+    refuses(line + " --gpu-memory-utilization 0.8", "--util 0.7", "--util and --launch: the line says it: 0.8");
+    refuses(line + " --kv-cache-memory-bytes 10G", "--kv-budget 9GiB", "--kv-budget and --launch");
+    CHECK(judged(line, "--util 0.7")["margin_bytes"] ==
+          judged(line + " --gpu-memory-utilization 0.7")["margin_bytes"]);
+    CHECK(judged(line + " --kv-cache-memory-bytes 10G")["margin_bytes"] ==
+          judged(line, "--kv-budget 10GiB")["margin_bytes"]);
+    refuses("vllm serve 'llama-3.1-8b --max-model-len 8192", "", "--launch: the line opens a ' and does not close it");
+    refuses("vllm serve llama-3.1-8b --max-model-len 25.6K", "", "\"25.6K\"", 3);
+}
+
+TEST_CASE("plan --launch: a line that cannot be is refused as fit refuses it", "[cli][plan]") {
+    if (!program::known()) {
+        return;
+    }
+    struct Case {
+        std::string line;
+        std::string fit;
+        int code;
+    };
+    const Case cases[] = {
+        {"vllm serve llama-3-8b --tensor-parallel-size 3", "llama-3-8b --tp 3 --engine vllm", 2},
+        {"python -m sglang.launch_server --model-path llama-3-8b --tp 3", "llama-3-8b --tp 3 --engine sglang", 2},
+        {"trtllm-serve llama-3-8b --tp_size 3", "llama-3-8b --tp 3 --engine trtllm", 2},
+        {"vllm serve llama-3-8b -pp 64", "llama-3-8b --pp 64 --engine vllm", 2},
+        {"vllm serve llama-3-8b -tp 2 -dcp 2", "llama-3-8b --tp 2 --decode-context-parallel-size 2 --engine vllm", 2},
+        {"vllm serve phi-3-vision-128k -tp 2 -dcp 2",
+         "phi-3-vision-128k --tp 2 --decode-context-parallel-size 2 --engine vllm", 2},
+        {"vllm serve rwkv-5-world-3b", "rwkv-5-world-3b --engine vllm", 4},
+    };
+    for (const Case& each : cases) {
+        const program::Ran fit = program::run("fit --gpu h100 " + each.fit);
+        CAPTURE(each.fit, fit.out, fit.err);
+        CHECK(fit.code == each.code);
+        CHECK(!fit.err.empty());
+        refuses(each.line, "", fit.err, each.code);
+    }
+}
