@@ -58,6 +58,7 @@ void add_identity(CLI::App& app, Session& session) {
         "  kvcap identity diff prefill.json decode.json\n"
         "  kvcap identity --missing mooncake\n"
         "  kvcap identity store.json --ids 1,2,3 --set parent= --as lmcache");
+    options->verb = verb;
     verb->callback([options, &session] { run(*options, session); });
 }
 

@@ -19,6 +19,7 @@ struct IdentityOptions {
     ModelOptions model;
     ShardingOptions sharding;
     Output output;
+    const CLI::App* verb = nullptr;
 };
 
 /// Its facts, and the digests of a complete identity (identity_answer.cpp).
@@ -34,6 +35,8 @@ void print_literal_key(const IdentityOptions& options, const OwnedIdentity& id, 
 OwnedIdentity identity_of(const IdentityOptions& options);
 /// Stops, with the path, when the file is no identity or states nothing.
 OwnedIdentity identity_file(const std::string& path);
+/// Stops at a rank that its size does not have.
+void ranks_exist(const FormatIdentity& id);
 /// Applies --set. Stops when two of them, or one and another flag, contradict each other.
 void set_facts(const IdentityOptions& options, OwnedIdentity& id);
 

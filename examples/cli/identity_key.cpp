@@ -34,21 +34,6 @@ void need_worker(const OwnedIdentity& id) {
     need(id, {Field::model, Field::tp, Field::tp_rank, Field::pp, Field::pp_rank});
 }
 
-/// A rank that its size does not have is nobody's.
-void ranks_exist(const FormatIdentity& id) {
-    const std::tuple<Field, const StatedNumber&, const StatedNumber&> pairs[] = {
-        {Field::tp_rank, id.tp_rank, id.tp},
-        {Field::pp_rank, id.pp_rank, id.pp},
-        {Field::pcp_rank, id.pcp_rank, id.pcp},
-        {Field::dcp_rank, id.dcp_rank, id.dcp}};
-    for (const auto& [field, rank, size] : pairs) {
-        if (rank.has_value() && size.has_value() && rank.value >= size.value) {
-            stop(Exit::usage, words_of(Refusal{field, WhyRefused::rank_out_of_range}) +
-                                  fmt::format(" ({} of {})", rank.value, size.value));
-        }
-    }
-}
-
 /// The part of the chunk that the system's hash is made from.
 ChunkIdentity chunk_for(System system, const OwnedIdentity& id) {
     const ChunkIdentity chunk = hashed_content(system, id.chunk);
@@ -136,6 +121,20 @@ std::string key_of(System system, const IdentityOptions& options, const OwnedIde
 
 }  // namespace
 
+void ranks_exist(const FormatIdentity& id) {
+    const std::tuple<Field, const StatedNumber&, const StatedNumber&> pairs[] = {
+        {Field::tp_rank, id.tp_rank, id.tp},
+        {Field::pp_rank, id.pp_rank, id.pp},
+        {Field::pcp_rank, id.pcp_rank, id.pcp},
+        {Field::dcp_rank, id.dcp_rank, id.dcp}};
+    for (const auto& [field, rank, size] : pairs) {
+        if (rank.has_value() && size.has_value() && rank.value >= size.value) {
+            stop(Exit::usage, words_of(Refusal{field, WhyRefused::rank_out_of_range}) +
+                                  fmt::format(" ({} of {})", rank.value, size.value));
+        }
+    }
+}
+
 std::string sha256(std::string_view bytes) {
     SHA256_CTX context;
     std::string digest(SHA256_DIGEST_LENGTH, '\0');
@@ -147,7 +146,6 @@ std::string sha256(std::string_view bytes) {
 
 void print_literal_key(const IdentityOptions& options, const OwnedIdentity& id, Session& session) {
     const System system = system_of(options.as, "--as");
-    ranks_exist(id.format);
     const std::string key = key_of(system, options, id);
     if (!options.output.json) {
         return session.print(key + '\n');

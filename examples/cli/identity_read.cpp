@@ -47,6 +47,18 @@ void state(StatedText& fact, OwnedIdentity& id, std::string value) {
     }
 }
 
+/// What a MODEL is split and stored by; a file says it of itself.
+void refuse_beside_file(const IdentityOptions& options, const std::string& file) {
+    for (const char* flag :
+         {"--tp", "--pp", "--cp", "--decode-context-parallel-size", "--dp", "--dp-attention", "--pp-split",
+          "--kv-cache-dtype", "--state-dtype", "--conv-dtype", "--index-dtype"}) {
+        if (options.verb->get_option(flag)->count() != 0) {
+            stop(Exit::usage, fmt::format("{} and {}: a file states its facts; --set FIELD=VALUE changes them", flag,
+                                          file));
+        }
+    }
+}
+
 OwnedIdentity from_model(const IdentityOptions& options, const std::string& name) {
     ModelOptions asked = options.model;
     asked.model = name;
@@ -92,8 +104,12 @@ OwnedIdentity identity_file(const std::string& path) {
 OwnedIdentity identity_of(const IdentityOptions& options) {
     const std::string& what = options.what[0];
     std::optional<OwnedIdentity> named = identity_named(what);
+    if (named) {
+        refuse_beside_file(options, what);
+    }
     OwnedIdentity id = named ? std::move(*named) : from_model(options, what);
     set_facts(options, id);
+    ranks_exist(id.format);
     if (!options.tokens.empty()) {
         id.keep_tokens(token_ids(options.tokens));
         id.has_chunk = true;

@@ -143,6 +143,12 @@ TEST_CASE("simulate refuses what it cannot answer") {
     CHECK(kvcap("simulate " + path + " -m '1*gqa(1,128)' --policy jnction").code == 2);
     CHECK(kvcap("simulate " + path + " -m '1*gqa(1,128)' --policy window").code == 2);
     CHECK(kvcap("simulate " + path + " -m '1*gqa(1,128)' --tier dram").code == 2);
+    const Ran twice = kvcap("simulate " + path + " -m '1*gqa(1,128)' --tier a=1GiB --tier a=2GiB");
+    CHECK(twice.code == 2);
+    CHECK(twice.err.find("--tier: a is there twice") != std::string::npos);
+    const Ran tiers = kvcap("simulate " + path + " -m '1*gqa(1,128)' --tier a=1GiB --tier b=2GiB");
+    CHECK(tiers.code == 0);
+    CHECK(program::widest(tiers.out) <= 80);
     CHECK(kvcap("simulate " + path + " -m '1*gqa(1,128)' --tail round").err.find("none of floor, ceil") !=
           std::string::npos);
     CHECK(kvcap("simulate " + path).code == 2);
@@ -273,6 +279,9 @@ TEST_CASE(
          ": /facts/tp: true; wanted a text"},
         {R"({"model": "m", "kv_dtype": 8})", ": /kv_dtype: 8; wanted a text"},
         {R"({"tp": "eight"})", ": /tp: \"eight\"; wanted a whole number"},
+        {R"({"facts": {"model": "x", "tp": "8"}})", ": /facts: an unknown fact"},
+        {R"({"schema": "kvcap.fit/1"})", ": /schema: \"kvcap.fit/1\"; wanted \"kvcap.identity/1\""},
+        {R"({"schema": 1})", ": /schema: 1; wanted \"kvcap.identity/1\""},
         {R"({"content": {"adapter": 7}})", ": /content/adapter: 7; wanted a text or null"},
         {R"({"kv_dtype": "fp8", "modle": "m"})",
          ": /modle: an unknown fact; wanted one of an identity (did you mean model?)"},
@@ -286,6 +295,9 @@ TEST_CASE(
             CHECK(ran.code == 3);
             CHECK(ran.out.empty());
             CHECK(ran.err.find(file + words) != std::string::npos);
+            const Ran diff = kvcap("identity diff " + file + ' ' + file);
+            CHECK(diff.code == 3);
+            CHECK(diff.err == ran.err);
         }
     }
     // A model's config stays one, whatever else is in it.
@@ -295,6 +307,30 @@ TEST_CASE(
                            "tp": [1], "backend": 3})");
     CHECK(kvcap("identity " + config).out.find("not stated") == std::string::npos);
     CHECK(kvcap("identity " + config).out.find("caches") != std::string::npos);
+}
+
+TEST_CASE("identity: a file's facts are changed by --set alone, and ranks are of their sizes") {
+    if (!program::known()) {
+        return;
+    }
+    const Folder folder;
+    const std::string file = folder.write("id.json", R"({"schema": "kvcap.identity/1", "model": "m", "tp": 8})");
+    for (const std::string flag : {"--tp 4", "--tp 1", "--pp 2", "--kv-cache-dtype fp8", "--dp-attention",
+                                   "--decode-context-parallel-size 2", "--state-dtype f32"}) {
+        const Ran ran = kvcap("identity " + file + ' ' + flag);
+        CAPTURE(flag, ran.err);
+        CHECK(ran.code == 2);
+        CHECK(ran.out.empty());
+        CHECK(ran.err.find(flag.substr(0, flag.find(' ')) + " and " + file) != std::string::npos);
+        CHECK(ran.err.find("--set FIELD=VALUE") != std::string::npos);
+    }
+    CHECK(json::parse(kvcap("identity " + file + " --set tp=4 --json").out)["facts"]["tp"] == "4");
+    const Ran beyond = kvcap("identity " + file + " --set tp_rank=99");
+    CHECK(beyond.code == 2);
+    CHECK(beyond.out.empty());
+    CHECK(beyond.err.find("tp_rank is no rank of its size (99 of 8)") != std::string::npos);
+    CHECK(kvcap("identity '61*mla(512,64)' --tp 8 --set tp_rank=8").err.find("(8 of 8)") != std::string::npos);
+    CHECK(kvcap("identity " + file + " --set tp_rank=7").out.find("tp_rank") != std::string::npos);
 }
 
 TEST_CASE("identity: no line of a screen is wider than 80 columns, and long names are whole") {

@@ -179,8 +179,8 @@ inline std::optional<Problem> read_content(const JsonValue& content, OwnedIdenti
 
 }  // namespace io
 
-/// Whether a JSON object is meant as an identity: it says so, or has a fact of one and no key that only a model's
-/// config has. Such a file is wrong where it cannot be read, and no other file.
+/// Whether a JSON object is meant as an identity: it says so, or it has a schema, "facts" or a fact of one and no key
+/// that only a model's config has. Such a file is wrong where it cannot be read, and no other file.
 inline bool declares_identity(const JsonDocument& document) {
     const JsonValue root = root_of(document);
     if (root["schema"].text().starts_with("kvcap.identity")) {
@@ -190,7 +190,7 @@ inline bool declares_identity(const JsonDocument& document) {
     bool config = false;
     root.each([&](u32, std::string_view key, const JsonValue&) {
         config = config || key == "model_type" || key == "architectures" || key == "text_config";
-        facts = facts || key == "content";
+        facts = facts || key == "content" || key == "facts" || key == "schema";
         for (u32 i = 0; i < static_cast<u32>(Field::parent); ++i) {
             facts = facts || key == name_of(static_cast<Field>(i));
         }
