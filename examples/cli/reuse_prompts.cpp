@@ -102,7 +102,11 @@ void read_word(const std::string& word, const std::string& where, Texts& texts, 
         if (key != "salt" && key != "adapter") {
             stop(Exit::bad_input, fmt::format("{}: {}; wanted salt=NAME or adapter=NAME", where, word));
         }
-        (key == "salt" ? to.salt : to.adapter) = word.substr(equals + 1);
+        std::string& name = key == "salt" ? to.salt : to.adapter;
+        if (!name.empty()) {
+            stop(Exit::bad_input, fmt::format("{}: {} after {}={}; a prompt has one {}", where, word, key, name, key));
+        }
+        name = word.substr(equals + 1);
     } else if (word.front() != '+') {
         texts.append(word, where, to.tokens);
     } else if (word.find(':') != std::string::npos || word.find(',') != std::string::npos) {

@@ -90,7 +90,14 @@ void run(SimulateOptions options, Session& session) {
         simulation.capacities.push_back(bytes_of(size, "--at").value);
     }
     for (const std::string& tier : options.tiers) {
-        simulation.tiers.push_back(tier_of(tier));
+        NamedTier named = tier_of(tier);
+        for (const NamedTier& before : simulation.tiers) {
+            if (before.name == named.name) {
+                stop(Exit::usage,
+                     fmt::format("--tier: {} is there twice; each tier has a name of its own", named.name));
+            }
+        }
+        simulation.tiers.push_back(std::move(named));
     }
     if (!simulation.is_forest) {
         read.notes.push_back({Origin::assumed, {}, "some block id follows two different blocks, so ids are no prefix "

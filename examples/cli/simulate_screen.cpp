@@ -91,9 +91,9 @@ std::string tiers_table(const std::vector<CurveAnswer>& answers, const Simulatio
                        part.load_seconds > 0 ? fmt::format("{:.1f} ms", 1000 * part.load_seconds) : "-"});
         }
     }
-    return "\nTiers, each holding what the ones before it do not; loaded and written with all tiers so "
-           "far:\n" +
-           table.text();
+    return '\n' +
+           paragraph("Tiers, each holding what the ones before it do not; loaded and written with all tiers so far:") +
+           '\n' + table.text();
 }
 
 std::string splits_table(const std::vector<CurveAnswer>& answers) {

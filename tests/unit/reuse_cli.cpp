@@ -225,7 +225,9 @@ TEST_CASE("reuse: what is wrong with a prompts file is wrong input, in every ver
                                                          {"a:0-x\n", "line 1: 'x' is no count"},
                                                          {"a:0-9 +y\n", "line 1: 'y' is no count"},
                                                          {"a\n", "line 1: a is no piece"},
-                                                         {"+8\n", "line 1: no token before"}};
+                                                         {"+8\n", "line 1: no token before"},
+                                                         {"a:0-9 salt=a salt=b\n", "line 1: salt=b after salt=a"},
+                                                         {"adapter=x a:0-9 adapter=x\n", "line 1: adapter=x after"}};
     for (const auto& [text, words] : wrong) {
         std::ofstream{file} << text;
         for (const std::string verb :
