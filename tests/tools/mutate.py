@@ -176,6 +176,13 @@ def equivalents():
     return known
 
 
+def stale():
+    """Keys of the list that no header has any more: their lines changed, and so may have what they mean."""
+    paths = {path for each in SETS.values() for pattern in each["headers"] for path in INCLUDE.glob(pattern)}
+    there = {mutant.key() for path in paths for mutant in mutants_of(path)}
+    return [key for key in equivalents() if key not in there]
+
+
 def earlier(options):
     """key -> (verdict, by) of a report, without what survived."""
     if not options.resume or not options.report or not os.path.exists(options.report):
@@ -214,6 +221,8 @@ def main():
     if options.list:
         print("\n".join(m.key() for m in mutants))
         return 0
+    for key in stale():
+        print(f"{EQUIVALENT.name}: no such mutant: {key}", file=sys.stderr)
     known = {key: ("equivalent", reason) for key, reason in equivalents().items()}
     known.update(earlier(options))
     counts = {"killed": 0, "survived": 0, "stillborn": 0, "equivalent": 0}
