@@ -13,7 +13,7 @@ std::string reason(const llamacpp::Served& served) {
     if (served.unsound) {
         return "WRONG TOKENS: chunk reuse kept a checkpoint computed over another text";
     }
-    const std::string source = served.from_ram ? "saved prompt back from RAM" : "";
+    std::string source = served.from_ram ? "saved prompt back from RAM" : "";
     if (served.from_checkpoint) {
         return (source.empty() ? "" : source + ", then ") + "back to a checkpoint";
     }
