@@ -6,17 +6,31 @@
 
 namespace kvcap::cli {
 
-bool has_context_ranks(std::string_view engine) {
-    return engine == "vllm" || engine == "exact";
+namespace {
+
+const char* flag_of(const ShardingOptions& typed) {
+    return typed.cp_among_tp ? "--decode-context-parallel-size" : "--cp";
 }
 
-std::string no_context_ranks(std::string_view engine) {
-    return engine == "sglang"   ? std::string{sglang_context_ranks}
-           : engine == "trtllm" ? "the rules of TensorRT-LLM that are known have no context ranks; leave it out"
-           : engine == "llamacpp"
-               ? "llama.cpp has no context ranks; leave it out"
-               : fmt::format("no context ranks of {} are known; leave it out", engine);
+void refuse_vllm_ranks(const Model& model, const Sharding& attention, const char* flag) {
+    const u32 tp = attention.tp;
+    const u32 cp = attention.cp;
+    const std::string ranks = fmt::format("{}: {} context ranks among {}", flag, cp,
+                                          report::counted(tp, "tensor rank", "tensor ranks"));
+    for (const LayerForm& form : model.read.spec.forms) {
+        const u64 heads = form.kind == Kind::attention && !form.streams.empty() ? form.streams[0].heads : 0;
+        const u64 copies = heads == 0 ? cp : larger(tp / heads, 1);
+        if (copies < cp) {
+            stop(Exit::usage, fmt::format("{}: {} of each head, and {} is no multiple of {}", ranks,
+                                          report::counted(copies, "copy", "copies"), copies, cp));
+        }
+    }
+    if (tp % cp != 0) {
+        stop(Exit::usage, fmt::format("{}: {} is no multiple of {}", ranks, tp, cp));
+    }
 }
+
+}  // namespace
 
 bool among_tensor_ranks(const ShardingOptions& options, std::string_view engine) {
     return options.cp_among_tp || engine == "vllm";
@@ -36,43 +50,23 @@ std::string context_refusal(const ModelSpec& model, const Sharding& sharding) {
                        report::counted(wrong.got, "copy", "copies"), wrong.got, sharding.cp);
 }
 
-void refuse_context_ranks(const ShardingOptions& options, std::string_view engine) {
-    if (options.cp > 1 && !has_context_ranks(engine)) {
-        stop(Exit::usage, fmt::format("{} {}: {}", options.cp_among_tp ? "--decode-context-parallel-size" : "--cp",
-                                      options.cp, no_context_ranks(engine)));
+void refuse_context_ranks(const ShardingOptions& options, const EngineFace& face) {
+    if (options.cp > 1 && !face.no_context_ranks.empty()) {
+        stop(Exit::usage, fmt::format("{} {}: {}", flag_of(options), options.cp, face.no_context_ranks));
     }
 }
 
-void refuse_split(const Model& model, const Sharding& attention, bool cp_among_tp) {
-    const std::string refusal = cp_among_tp ? context_refusal(model.spec, attention) : "";
+void refuse_split(const Model& model, const Sharding& attention, const ShardingOptions& typed, const EngineFace& face) {
+    const bool among = among_tensor_ranks(typed, face.name);
+    const std::string refusal = among ? context_refusal(model.spec, attention) : "";
     if (!refusal.empty()) {
         stop(Exit::usage, refusal);
     }
     for (u32 stage = 0; stage < attention.pp; ++stage) {
         static_cast<void>(value_of(fold(model.spec, {.prompt = {1}}, attention, {.stage = stage}), model.label));
     }
-}
-
-void refuse_vllm_ranks(const Model& model, const Sharding& attention, const ShardingOptions& typed,
-                       std::string_view engine) {
-    const u32 tp = attention.tp;
-    const u32 cp = attention.cp;
-    if (engine != "vllm" || cp < 2) {
-        return;
-    }
-    const std::string ranks =
-        fmt::format("{}: {} context ranks among {}", typed.cp_among_tp ? "--decode-context-parallel-size" : "--cp", cp,
-                    report::counted(tp, "tensor rank", "tensor ranks"));
-    for (const LayerForm& form : model.read.spec.forms) {
-        const u64 heads = form.kind == Kind::attention && !form.streams.empty() ? form.streams[0].heads : 0;
-        const u64 copies = heads == 0 ? cp : larger(tp / heads, 1);
-        if (copies < cp) {
-            stop(Exit::usage, fmt::format("{}: {} of each head, and {} is no multiple of {}", ranks,
-                                          report::counted(copies, "copy", "copies"), copies, cp));
-        }
-    }
-    if (tp % cp != 0) {
-        stop(Exit::usage, fmt::format("{}: {} is no multiple of {}", ranks, tp, cp));
+    if (face.name == "vllm" && attention.cp > 1) {
+        refuse_vllm_ranks(model, attention, flag_of(typed));
     }
 }
 

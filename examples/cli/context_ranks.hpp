@@ -4,7 +4,7 @@
 // splits no model can be dealt by.
 #pragma once
 
-#include "cli.hpp"
+#include "engines.hpp"
 
 namespace kvcap::cli {
 
@@ -13,12 +13,6 @@ namespace kvcap::cli {
 inline constexpr std::string_view sglang_context_ranks =
     "SGLang's context ranks of --attn-cp-size each hold every token, and of those of --dcp-size, which divide the "
     "tokens, kvcap has no rules; leave it out";
-
-/// Whether kvcap knows context ranks of this engine that divide the tokens of a request.
-bool has_context_ranks(std::string_view engine);
-
-/// Why there are none, for an engine without.
-std::string no_context_ranks(std::string_view engine);
 
 bool among_tensor_ranks(const ShardingOptions& options, std::string_view engine = {});
 
@@ -29,15 +23,11 @@ u32 own_context_ranks(const ShardingOptions& options, std::string_view engine = 
 std::string context_refusal(const ModelSpec& model, const Sharding& sharding);
 
 /// A usage error when context ranks are asked of an engine without.
-void refuse_context_ranks(const ShardingOptions& options, std::string_view engine);
+void refuse_context_ranks(const ShardingOptions& options, const EngineFace& face);
 
 /// A usage error when the model cannot be dealt so, whatever memory there is. attention: what one rank's caches are
-/// split by, tp 1 under attention data parallelism.
-void refuse_split(const Model& model, const Sharding& attention, bool cp_among_tp);
-
-/// vLLM's conditions also hold where no cache is divided (windows, states): the same usage error, with the flag of
-/// `typed`. Nothing under other engines.
-void refuse_vllm_ranks(const Model& model, const Sharding& attention, const ShardingOptions& typed,
-                       std::string_view engine);
+/// split by, tp 1 under attention data parallelism. vLLM's conditions also hold where no cache is divided (windows,
+/// states).
+void refuse_split(const Model& model, const Sharding& attention, const ShardingOptions& typed, const EngineFace& face);
 
 }  // namespace kvcap::cli

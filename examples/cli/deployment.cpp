@@ -81,8 +81,8 @@ EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
         }
     }
     asked.flags = &changed;
-    if (asked.sharding.cp > 1 && !has_context_ranks(face->name)) {
-        return {.rules = std::string{face->title}, .refusal = no_context_ranks(face->name)};
+    if (asked.sharding.cp > 1 && !face->no_context_ranks.empty()) {
+        return {.rules = std::string{face->title}, .refusal = std::string{face->no_context_ranks}};
     }
     const bool own_rule = face->name == "vllm";  // it says itself which context ranks it refuses
     const std::string refusal = cp_among_tp && !own_rule ? context_refusal(asked.model->spec, asked.sharding) : "";
@@ -110,7 +110,9 @@ bool Deployment::bears(const Setting& setting, Bytes non_kv) const noexcept {
 
 bool Deployment::bears(const Setting& setting) const noexcept {
     try {
-        refuse_split(formats[setting.kv_format].model, attention_split(setting), cp_among_tp);
+        ShardingOptions typed{};
+        typed.cp_among_tp = cp_among_tp;
+        refuse_split(formats[setting.kv_format].model, attention_split(setting), typed, *face);
         return bears(setting, known_non_kv(setting));
     } catch (const Stop&) {
         return false;

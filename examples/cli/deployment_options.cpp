@@ -72,7 +72,7 @@ void add_where_it_can_be(Deployment& on, const ModelOptions& model) {
 Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     Deployment on{};
     on.face = &engine.face();
-    refuse_context_ranks(sharding, on.face->name);
+    refuse_context_ranks(sharding, *on.face);
     on.version = engine.version();
     on.flags = engine.flags();
     refuse_formats(*on.face, model);
@@ -144,8 +144,7 @@ u32 DeploymentOptions::whole_replicas() const {
 
 Setting DeploymentOptions::setting(const Deployment& on) const {
     const Setting setting = any_setting(on);
-    refuse_split(on.formats[0].model, attention_split(setting), on.cp_among_tp);
-    refuse_vllm_ranks(on.formats[0].model, attention_split(setting), sharding, on.face->name);
+    refuse_split(on.formats[0].model, attention_split(setting), sharding, *on.face);
     return setting;
 }
 

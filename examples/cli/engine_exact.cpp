@@ -42,6 +42,7 @@ EngineAnswer ask_exact(const EngineQuestion& question) {
 }  // namespace
 
 extern const EngineFace exact_face;
-const EngineFace exact_face{"exact", "exact", {}, ask_exact};
+const EngineFace exact_face{
+    .name = "exact", .title = "exact", .flags = {}, .ask = ask_exact, .no_context_ranks = {}};
 
 }  // namespace kvcap::cli

@@ -160,6 +160,8 @@ const EngineFace llamacpp_face{
     ask_llamacpp,
     {"q8_0", "q4_0"},
     {},
-    knobs_of};
+    knobs_of,
+    nullptr,
+    "llama.cpp has no context ranks; leave it out"};
 
 }  // namespace kvcap::cli

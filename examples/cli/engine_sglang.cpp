@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // SGLang: its server arguments, its pools, and the lines it prints.
-#include "engines.hpp"
+#include "context_ranks.hpp"
 
 #include <kvcap/engine/sglang.hpp>
 #include <memory>
@@ -244,6 +244,7 @@ const EngineFace sglang_face{
     {"fp8"},
     "mem-fraction-static",
     knobs_of,
-    state_format_of};
+    state_format_of,
+    sglang_context_ranks};
 
 }  // namespace kvcap::cli

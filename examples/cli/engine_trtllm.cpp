@@ -154,6 +154,8 @@ const EngineFace trtllm_face{
     ask_trtllm,
     {"fp8"},
     "free-gpu-memory-fraction",
-    knobs_of};
+    knobs_of,
+    nullptr,
+    "the rules of TensorRT-LLM that are known have no context ranks; leave it out"};
 
 }  // namespace kvcap::cli

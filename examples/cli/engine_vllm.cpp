@@ -305,6 +305,8 @@ const EngineFace vllm_face{
     ask_vllm,
     {"fp8"},
     "gpu-memory-utilization",
-    knobs_of};
+    knobs_of,
+    nullptr,
+    {}};
 
 }  // namespace kvcap::cli

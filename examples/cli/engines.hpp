@@ -97,7 +97,8 @@ struct Knob {
 /// flags: long names it understands, with their help; "name=help" takes a value, "name!help" is a switch.
 /// formats: smaller KV formats to suggest, in order. memory_flag: its name for the share of memory. knobs: what else
 /// can be turned for this question; nullptr: nothing. state_format: in which format it stores recurrent states;
-/// nullptr: as the model's forms have it.
+/// nullptr: as the model's forms have it. no_context_ranks: why it has none that divide the tokens of a request, as the
+/// end of a sentence; empty: it has.
 struct EngineFace {
     std::string_view name;
     std::string_view title;
@@ -107,6 +108,7 @@ struct EngineFace {
     std::string_view memory_flag{};
     std::vector<Knob> (*knobs)(const EngineQuestion& question) = nullptr;
     ElementFormat (*state_format)(const ReadModel& model) = nullptr;
+    std::string_view no_context_ranks = "no context ranks of this engine are known; leave it out";
 };
 
 /// An engine stores states and index keys by rules of its own: a usage error when options of `model` say otherwise.

@@ -17,7 +17,7 @@ std::string knob_words(const EngineFlags& turned) {
 
 /// Context ranks that may be tried: vLLM's among the tensor ranks, those of `exact` as many as there are GPUs.
 u32 most_context_ranks(const Deployment& on, const Setting& asked, u32 gpus) {
-    return !has_context_ranks(on.face->name) || asked.attention_dp ? 1 : on.cp_among_tp ? asked.sharding.tp : gpus;
+    return !on.face->no_context_ranks.empty() || asked.attention_dp ? 1 : on.cp_among_tp ? asked.sharding.tp : gpus;
 }
 
 /// A knob of steps turned as little as fits: between its value that fits and the milder one that does not.

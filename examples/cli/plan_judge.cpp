@@ -79,8 +79,7 @@ void refuse_as_fit(const PlanOptions& options, const Launch& launch, Launched& g
     ShardingOptions typed{};
     typed.cp_among_tp = true;
     const Sharding attention = attention_split(got.setting);
-    refuse_split(got.on.formats[0].model, attention, got.on.cp_among_tp);
-    refuse_vllm_ranks(got.on.formats[0].model, attention, typed, launch.engine);
+    refuse_split(got.on.formats[0].model, attention, typed, *got.on.face);
     if (got.answer.without_rules()) {
         stop(Exit::unknown_architecture, no_rules_words(got.answer));
     }

@@ -62,7 +62,7 @@ void limit_space(Search& search) {
     search.space.cp_inside_tp = engine == "vllm";
     search.on.cp_among_tp = search.space.cp_inside_tp;
     search.space.attention_dp = engine != "llamacpp";
-    search.space.most_cp = has_context_ranks(engine) ? search.space.most_cp : 1;
+    search.space.most_cp = search.on.face->no_context_ranks.empty() ? search.space.most_cp : 1;
     search.space.remainder = engine == "vllm" ? Remainder::middle : search.space.remainder;
     const bool blocks = std::any_of(search.blocks.begin(), search.blocks.end(), [](u64 n) { return n != 0; });
     if (blocks && block_flag(engine).empty()) {

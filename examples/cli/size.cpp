@@ -23,7 +23,7 @@ struct SizeOptions {
 };
 
 report::SizeQuestion question(const SizeOptions& options, const Model& model) {
-    refuse_context_ranks(options.sharding, options.engine.face().name);
+    refuse_context_ranks(options.sharding, options.engine.face());
     report::SizeQuestion asked{.sharding = options.sharding.sharding(),
                                .tp = options.sharding.tp,
                                .dp = options.sharding.dp,
@@ -43,8 +43,7 @@ report::SizeQuestion question(const SizeOptions& options, const Model& model) {
 /// Context ranks among the tensor ranks share what would be copies; with fewer copies a rank's tokens would
 /// lack heads.
 report::SizeAnswer answer_of(const SizeOptions& options, const Model& model, const report::SizeQuestion& asked) {
-    refuse_split(model, asked.sharding, asked.cp_among_tp);
-    refuse_vllm_ranks(model, asked.sharding, options.sharding, options.engine.face().name);
+    refuse_split(model, asked.sharding, options.sharding, options.engine.face());
     return value_of(report::answer(model.spec, asked), model.label);
 }
 
