@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // vLLM: its flags under its own names, its plan, and the lines it prints.
 #include "engine_vllm_backend.hpp"
+#include "engine_vllm_version.hpp"
 
 #include <kvcap/engine/vllm.hpp>
 #include <memory>
@@ -8,68 +9,6 @@
 namespace kvcap::cli {
 
 namespace {
-
-std::string day_text(u64 day) {
-    return fmt::format("{:04}-{:02}-{:02}", day / 10000, day / 100 % 100, day % 100);
-}
-
-/// Digits and dashes alone.
-bool is_written_as_day(const std::string& version) {
-    return version.find('-') != std::string::npos && version.find_first_not_of("0123456789-") == std::string::npos;
-}
-
-vllm::Rules rules_of(const std::string& version) {
-    if (version.empty()) {
-        return vllm::newest_rules;
-    }
-    const Result<vllm::Rules> rules = vllm::rules_named(version.c_str());
-    const bool ahead = rules && rules->day > vllm::newest_day;  // a nightly whose rules may have changed since
-    if (rules && vllm::candidate_named(version.c_str())) {
-        stop(Exit::unknown_architecture,
-             fmt::format("--engine: no rules are known for vLLM {}: a release candidate may lack changes of its "
-                         "release (nearest: vllm@0.{}.{}, or the day it was built, as vllm@{})",
-                         version, rules->release, rules->patch, day_text(vllm::newest_day)));
-    }
-    if (!rules && is_written_as_day(version) && rules.error().got < 10'000) {  // else a day before the first
-        stop(Exit::unknown_architecture,
-             fmt::format("--engine: vLLM {}: the calendar has no such day; wanted YYYY-MM-DD from {} to {}, or a "
-                         "release from 0.{} to 0.{}",
-                         version, day_text(vllm::oldest_day), day_text(vllm::newest_day), vllm::oldest_release,
-                         vllm::newest_release));
-    }
-    if (!rules || ahead) {
-        const u64 nearest = ahead ? vllm::newest_day : rules.error().want;
-        stop(Exit::unknown_architecture,
-             fmt::format("--engine: no rules are known for vLLM {}; known are 0.{} to 0.{}, and days from {} to {} "
-                         "(nearest: vllm@{})",
-                         version, vllm::oldest_release, vllm::newest_release, day_text(vllm::oldest_day),
-                         day_text(vllm::newest_day),
-                         nearest >= vllm::oldest_day ? day_text(nearest) : fmt::format("0.{}", nearest)));
-    }
-    return *rules;
-}
-
-std::string name_of(const vllm::Rules& rules) {
-    if (rules.release != 0) {
-        return fmt::format("vLLM 0.{}.{}", rules.release, rules.patch);
-    }
-    return "vLLM of " + day_text(rules.day);
-}
-
-vllm::KvDtype dtype_of(const EngineQuestion& question, bool& as_formed) {
-    vllm::KvDtype dtype{};
-    const std::string& name = question.kv_cache_dtype;
-    as_formed = name == "bf16" || name == "bfloat16" || name == "f16" || name == "float16" || name == "half";
-    if (as_formed || vllm::dtype_named(name.c_str(), dtype)) {
-        return dtype;
-    }
-    std::vector<std::string> known;
-    for (const vllm::DtypeName& row : vllm::dtype_names) {
-        known.emplace_back(row.name);
-    }
-    stop(Exit::usage,
-         fmt::format("--kv-cache-dtype: vLLM has no {}; it has {}", name, fmt::join(known, ", ")));
-}
 
 vllm::StateMode mode_of(const EngineQuestion& question) {
     vllm::StateMode mode = vllm::StateMode::align;
@@ -87,7 +26,7 @@ u32 small(const EngineQuestion& question, std::string_view flag, u32 otherwise) 
 vllm::Options options_of(const EngineQuestion& question, const vllm::Rules& rules, EngineAnswer& answer,
                          bool& as_formed) {
     vllm::Options options{};
-    options.kv_dtype = dtype_of(question, as_formed);
+    options.kv_dtype = dtype_of(question, rules, as_formed);
     options.max_model_len = question.max_len;
     options.max_num_batched_tokens = question.number("max-num-batched-tokens", 8192);
     options.async_scheduling = question.has("async-scheduling");

@@ -168,6 +168,23 @@ constexpr bool dtype_round_trips() {
 }
 static_assert(dtype_round_trips());
 
+// --- a format is had from its first release or day on
+constexpr u64 formats_of(const vllm::Rules& rules) {
+    u64 count = 0;
+    for (const vllm::DtypeName& row : vllm::dtype_names) {
+        count += vllm::has(rules, row) ? 1u : 0u;
+    }
+    return count;
+}
+static_assert(formats_of(vllm::rules_of_release(10).value()) == 4);
+static_assert(formats_of(vllm::rules_of_release(11).value()) == 5);
+static_assert(formats_of(vllm::rules_of_release(19, 1).value()) == 5);
+static_assert(formats_of(vllm::rules_of_release(20).value()) == 12);
+static_assert(formats_of(vllm::rules_of_release(25).value()) == 13);
+static_assert(formats_of(vllm::rules_of_release(28).value()) == 14 && formats_of(vllm::newest_rules) == 14);
+static_assert(formats_of(vllm::rules_of_day(20260426).value()) == 5);
+static_assert(formats_of(vllm::rules_of_day(20260427).value()) == 12);
+
 // --- hits through the plan: what the first group holds bounds the hit
 constexpr u64 all_ones[64] = {~0ull, ~0ull, ~0ull, ~0ull};
 constexpr u64 first_five[64] = {0b11111};

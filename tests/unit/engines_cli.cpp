@@ -166,6 +166,20 @@ TEST_CASE("vLLM's attention backend follows the GPU") {
     refused("pools llama-3.1-8b --gpu h100 --kv-cache-dtype nvfp4", 1, "[kv_cache_dtype not supported]");
 }
 
+TEST_CASE("a format is refused by a vLLM older than it, with the first that has it") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string asked = "pools llama-3.1-8b --kv-budget 8GiB --tokens 4k --engine vllm@";
+    refused(asked + "0.19.1 --kv-cache-dtype int8_per_token_head", 2,
+            "vLLM 0.19.1 has no int8_per_token_head; the first with it is vLLM 0.20.0");
+    refused(asked + "2026-07-01 --kv-cache-dtype int4_per_token_head", 2,
+            "vLLM of 2026-07-01 has no int4_per_token_head; the first with it is vLLM 0.25.0 of 2026-07-11");
+    refused(asked + "0.19 --kv-cache-dtype q8_0", 2, "vLLM 0.19.0 has no q8_0; it has auto, fp8, fp8_e4m3");
+    const json had = checked("pools", asked.substr(6) + "0.20.0 --kv-cache-dtype int8_per_token_head");
+    CHECK(had["engines"][0]["groups"][0]["page_bytes"] == 16 * 2 * 8 * (128 + 4));
+}
+
 TEST_CASE("each format that an engine's refusal offers is read") {
     if (!program::known()) {
         return;

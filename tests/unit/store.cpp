@@ -116,6 +116,7 @@ TEST_CASE("objects that a store cannot cut are refused with the two sizes") {
     CHECK(why(object_bytes(odd_rows, object_groups(odd_rows)[0], 16)) ==
           Error{.code = Errc::block_not_divisible, .got = 40, .want = 32});
     CHECK(why(object_bytes(plain, group, u64{1} << 60)).code == Errc::overflow);
+    CHECK(why(object_bytes(plain, group, 16, {}, 0, {.alignment = 0})).code == Errc::divided_by_zero);
     u32 refused = 0;
     for (const ObjectGroup& each : object_groups(strided)) {
         const Result<ObjectBytes> bytes = object_bytes(strided, each, 100);

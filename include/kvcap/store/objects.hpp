@@ -96,10 +96,14 @@ constexpr Result<ObjectBytes> bytes_of_cache(const LayerForm& form, u64 tokens, 
     return sum;
 }
 
-/// Objects of one group for one chunk of `tokens` tokens on one rank of `stage`. pre: rule.alignment > 0
+/// Objects of one group for one chunk of `tokens` tokens on one rank of `stage`. Errors: divided_by_zero for an alignment
+/// of nothing; those of the bytes and the split.
 constexpr Result<ObjectBytes> object_bytes(const ModelSpec& model, const ObjectGroup& group, u64 tokens,
                                            const Sharding& sharding = {}, u32 stage = 0,
                                            const ObjectRule& rule = {}) noexcept {
+    if (rule.alignment == 0) {
+        return Errc::divided_by_zero;
+    }
     const Result<Inplace<u32, 32>> counts = caches_on_stage(model, sharding, stage);
     if (!counts) {
         return counts.error();
