@@ -96,8 +96,8 @@ constexpr Result<ObjectBytes> bytes_of_cache(const LayerForm& form, u64 tokens, 
     return sum;
 }
 
-/// Objects of one group for one chunk of `tokens` tokens on one rank of `stage`. Errors: divided_by_zero for an alignment
-/// of nothing; those of the bytes and the split.
+/// Objects of one group for one chunk of `tokens` tokens on one rank of `stage`. Errors: divided_by_zero for an
+/// alignment of nothing; those of the bytes and the split.
 constexpr Result<ObjectBytes> object_bytes(const ModelSpec& model, const ObjectGroup& group, u64 tokens,
                                            const Sharding& sharding = {}, u32 stage = 0,
                                            const ObjectRule& rule = {}) noexcept {
