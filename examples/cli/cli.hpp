@@ -113,7 +113,7 @@ struct ShardingOptions {
     bool cp_among_tp = false;
     u32 dp = 1;
     bool dp_attention = false;
-    std::string pp_split = "first";
+    std::string pp_split;  ///< empty: as the engine does, else first
 
     void add_to(CLI::App& verb);
     /// What shards one request: with attention data parallelism each of the `tp` ranks holds whole requests.

@@ -56,6 +56,19 @@ void refuse_context_ranks(const ShardingOptions& options, const EngineFace& face
     }
 }
 
+Sharding split_under(const EngineFace& face, const ShardingOptions& typed) {
+    Sharding split = typed.sharding();
+    if (!face.remainder || !split.stage_layers.empty()) {
+        return split;
+    }
+    if (!typed.pp_split.empty() && split.remainder != *face.remainder) {
+        stop(Exit::usage, fmt::format("--pp-split: {} is not how {} deals spare layers; leave it out", typed.pp_split,
+                                      face.title));
+    }
+    split.remainder = *face.remainder;
+    return split;
+}
+
 void refuse_split(const Model& model, const Sharding& attention, const ShardingOptions& typed, const EngineFace& face) {
     const bool among = among_tensor_ranks(typed, face.name);
     const std::string refusal = among ? context_refusal(model.spec, attention) : "";

@@ -25,6 +25,10 @@ std::string context_refusal(const ModelSpec& model, const Sharding& sharding);
 /// A usage error when context ranks are asked of an engine without.
 void refuse_context_ranks(const ShardingOptions& options, const EngineFace& face);
 
+/// The split that was asked for, with spare layers where the engine puts them. A usage error when --pp-split wants them
+/// elsewhere.
+Sharding split_under(const EngineFace& face, const ShardingOptions& typed);
+
 /// A usage error when the model cannot be dealt so, whatever memory there is. attention: what one rank's caches are
 /// split by, tp 1 under attention data parallelism. vLLM's conditions also hold where no cache is divided (windows,
 /// states).

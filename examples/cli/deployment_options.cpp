@@ -157,7 +157,7 @@ Setting DeploymentOptions::any_setting(const Deployment& on) const {
     }
     Setting setting{.tokens = on.mix.each[0].prompt + on.mix.each[0].decoded,
                     .sequences = lengths.sequences()};
-    setting.sharding = sharding.sharding();
+    setting.sharding = split_under(*on.face, sharding);
     setting.sharding.tp = dp_names_attention() ? sharding.dp : sharding.tp;
     setting.attention_dp = sharding.dp_attention;
     if (on.max_len != 0 && setting.tokens.value > on.max_len) {

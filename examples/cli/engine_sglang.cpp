@@ -163,7 +163,6 @@ EngineAnswer ask_sglang(const EngineQuestion& question) {
     answer.rules = "SGLang main of " + date;
     sglang::Engine engine{options_of(question, answer)};
     Sharding split = question.sharding;
-    split.remainder = Remainder::last;
     split.uneven = Uneven::floor_at_least_one;
     const Budget budget{question.available.data(), static_cast<u32>(question.available.size())};
     const Result<PoolPlan> plan = engine.pools(question.model->read.spec, split, budget);
@@ -245,6 +244,7 @@ const EngineFace sglang_face{
     "mem-fraction-static",
     knobs_of,
     state_format_of,
-    sglang_context_ranks};
+    sglang_context_ranks,
+    Remainder::last};
 
 }  // namespace kvcap::cli

@@ -156,6 +156,7 @@ const EngineFace trtllm_face{
     "free-gpu-memory-fraction",
     knobs_of,
     nullptr,
-    "the rules of TensorRT-LLM that are known have no context ranks; leave it out"};
+    "the rules of TensorRT-LLM that are known have no context ranks; leave it out",
+    Remainder::first};
 
 }  // namespace kvcap::cli

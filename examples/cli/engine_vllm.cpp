@@ -188,8 +188,7 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
                                                    " of the model itself (MTP); another draft model adds its own"
                                              : "the draft model's own caches are not counted"});
     }
-    Sharding sharding = question.sharding;
-    sharding.remainder = Remainder::middle;
+    const Sharding& sharding = question.sharding;
     const Budget budget{question.available.data(), static_cast<u32>(question.available.size())};
     const auto outcome = std::make_unique<vllm::Outcome>(engine->start(model, sharding, budget));
     if (!outcome->runs()) {
@@ -246,6 +245,7 @@ const EngineFace vllm_face{
     "gpu-memory-utilization",
     knobs_of,
     nullptr,
-    {}};
+    {},
+    Remainder::middle};  // distributed/utils.py get_pp_indices: neither the first nor the last stage, from the back
 
 }  // namespace kvcap::cli

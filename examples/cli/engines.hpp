@@ -7,6 +7,7 @@
 
 #include <kvcap/plan/fit.hpp>
 #include <map>
+#include <optional>
 
 namespace kvcap::cli {
 
@@ -98,7 +99,7 @@ struct Knob {
 /// formats: smaller KV formats to suggest, in order. memory_flag: its name for the share of memory. knobs: what else
 /// can be turned for this question; nullptr: nothing. state_format: in which format it stores recurrent states;
 /// nullptr: as the model's forms have it. no_context_ranks: why it has none that divide the tokens of a request, as the
-/// end of a sentence; empty: it has.
+/// end of a sentence; empty: it has. remainder: which stages it gives the layers that are left over; none: as asked.
 struct EngineFace {
     std::string_view name;
     std::string_view title;
@@ -109,6 +110,7 @@ struct EngineFace {
     std::vector<Knob> (*knobs)(const EngineQuestion& question) = nullptr;
     ElementFormat (*state_format)(const ReadModel& model) = nullptr;
     std::string_view no_context_ranks = "no context ranks of this engine are known; leave it out";
+    std::optional<Remainder> remainder{};
 };
 
 /// An engine stores states and index keys by rules of its own: a usage error when options of `model` say otherwise.

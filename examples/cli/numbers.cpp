@@ -122,10 +122,10 @@ void ShardingOptions::add_to(CLI::App& verb) {
 
 Sharding ShardingOptions::sharding() const {
     Sharding sharding{.tp = dp_attention ? 1 : tp, .pp = pp, .cp = cp};
-    if (pp_split == "first" || pp_split == "middle" || pp_split == "last") {
-        sharding.remainder = pp_split == "first"    ? Remainder::first
-                             : pp_split == "middle" ? Remainder::middle
-                                                    : Remainder::last;
+    if (pp_split.empty() || pp_split == "first" || pp_split == "middle" || pp_split == "last") {
+        sharding.remainder = pp_split == "middle" ? Remainder::middle
+                             : pp_split == "last" ? Remainder::last
+                                                  : Remainder::first;
         return sharding;
     }
     for (const u64 layers : counts_of(pp_split, "--pp-split")) {

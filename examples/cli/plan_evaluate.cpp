@@ -281,9 +281,6 @@ Launched evaluate(const Launch& line, const DeploymentOptions& beside) {
     refuse_longer(launch, out.on, beside);
     refuse_host_layers(launch, out.on);
     out.setting = options.any_setting(out.on);
-    if (launch.engine == "vllm") {
-        out.setting.sharding.remainder = Remainder::middle;
-    }
     note_unknown(out.on, out.setting, out.notes);
     out.answer = out.on.ask(out.setting, out.on.known_non_kv(out.setting));
     return out;

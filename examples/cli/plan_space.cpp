@@ -63,20 +63,11 @@ void limit_space(Search& search) {
     search.on.cp_among_tp = search.space.cp_inside_tp;
     search.space.attention_dp = engine != "llamacpp";
     search.space.most_cp = search.on.face->no_context_ranks.empty() ? search.space.most_cp : 1;
-    search.space.remainder = engine == "vllm" ? Remainder::middle : search.space.remainder;
+    search.space.remainder = search.on.face->remainder.value_or(Remainder::first);
     const bool blocks = std::any_of(search.blocks.begin(), search.blocks.end(), [](u64 n) { return n != 0; });
     if (blocks && block_flag(engine).empty()) {
         stop(Exit::usage, fmt::format("--block-sizes: {} has no blocks", search.on.face->title));
     }
-}
-
-/// --pp-split first, middle ...: a rule that must be the engine's own.
-void fix_remainder(Search& search, const PlanOptions& options, Remainder asked) {
-    if (asked != search.space.remainder && search.on.face->name != "exact") {
-        stop(Exit::usage, fmt::format("--pp-split: {} is not how {} deals spare layers; leave it out",
-                                      options.on.sharding.pp_split, search.on.face->title));
-    }
-    search.space.remainder = asked;
 }
 
 /// --pp-split 41,39: layers of every stage, which are the model's in all.
@@ -132,9 +123,11 @@ void fix_space(Search& search, const PlanOptions& options) {
     search.space.only_dp = by_dp ? 1 : fixed("--dp", said.dp);
     search.space.only_attention_dp = asked.attention_dp;
     if (options.fixes("--pp-split")) {
-        const Sharding split = said.sharding();
-        split.stage_layers.empty() ? fix_remainder(search, options, split.remainder)
-                                   : fix_stages(search, options, split);
+        const Sharding split = split_under(*search.on.face, said);
+        search.space.remainder = split.remainder;
+        if (!split.stage_layers.empty()) {
+            fix_stages(search, options, split);
+        }
     }
     refuse_empty(search, options);
 }

@@ -24,7 +24,7 @@ struct SizeOptions {
 
 report::SizeQuestion question(const SizeOptions& options, const Model& model) {
     refuse_context_ranks(options.sharding, options.engine.face());
-    report::SizeQuestion asked{.sharding = options.sharding.sharding(),
+    report::SizeQuestion asked{.sharding = split_under(options.engine.face(), options.sharding),
                                .tp = options.sharding.tp,
                                .dp = options.sharding.dp,
                                .dp_attention = options.sharding.dp_attention,

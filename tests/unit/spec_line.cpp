@@ -172,6 +172,17 @@ TEST_CASE("errors name the offset, what is there, what was wanted, and the neare
     CHECK(problem(std::string(2'000'000, ' ')).find("at most 1,048,576") != std::string::npos);
     CHECK(problem("gqa(8,128)\x01").find("'?'") != std::string::npos);
     for (const char* text :
+         {"window(9, window(5, gqa(8,128)))", "hint(4, window(9, gqa(8,1)))", "chunk(4, budget(9, gqa(8,1)))",
+          "sinks(2, sinks(4, gqa(8,1)))", "cross(prompt_only(gqa(8,1)))", "prompt_only(cross(gqa(8,1)))",
+          "fp8(q8_0(gqa(4,128)))", "fp8(turboquant(4,4, gqa(8,128)))", "turboquant(4,4, fp8(gqa(8,128)))",
+          "kivi(128,2,32, kivi(64,2,32, gqa(8,128)))", "kivi(128,2,32, window(300, gqa(8,128)))",
+          "window(300, kivi(128,2,32, gqa(8,128)))", "kivi(128,2,32, sinks(4, gqa(8,128)))",
+          "sinks(4, kivi(128,2,32, gqa(8,128)))", "kivi(128,2,32, hint(4, gqa(8,128)))",
+          "kivi(128,2,32, mla(512,64))", "fp8(kivi(128,2,32, gqa(8,128)))"}) {
+        CAPTURE(text);
+        CHECK(problem(text).find("offset 0: ") == 0);
+    }
+    for (const char* text :
          {"0*gqa(8,128)", "2*", "(gqa(8,128)", "gqa", "heads(0) + gqa(8,128)", "2*heads(3)", "at(gqa(8,128))",
           "gqa(8,128) + forms(mla(512))", "kivi(0,2,32, gqa(8,128))", "turboquant(9,4, gqa(8,128))",
           "short_conv(8,1)", "form(attention)", "form(attention, stride=0, key(heads,1,1,1,bf16))",

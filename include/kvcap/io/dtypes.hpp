@@ -193,6 +193,16 @@ inline bool has_latents(const ModelSpec& model) noexcept {
     return false;
 }
 
+/// KIVI's caches: what is packed keeps all but the youngest tokens.
+inline bool is_residual(const ModelSpec& model) noexcept {
+    for (const LayerForm& form : model.forms) {
+        if (form.retention.lag != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// Each cache restored by `rule`, with its scales (if any) behind it.
 template <class Rule>
 Result<ModelSpec> rebuilt(const ModelSpec& model, const KvScheme* kv, Rule rule) {
@@ -245,6 +255,10 @@ inline Diagnosed<ModelSpec> stored_as(const ModelSpec& model, const StoredFormat
     if (names.kv == "fp8_ds_mla" && !io::has_latents(model)) {
         return Problem{Trouble::invalid, "--kv-cache-dtype", "fp8_ds_mla for a model without latents",
                        "MLA: the layout packs a latent of 512 and its rope key", "fp8 is the plain format"};
+    }
+    if (kv != nullptr && io::is_residual(model)) {
+        return Problem{Trouble::invalid, "--kv-cache-dtype", names.kv + " for caches of KIVI",
+                       "auto: what is packed and what stays whole have formats of their own", {}};
     }
     bool kda = false;
     const Result<ModelSpec> stored = io::rebuilt(model, kv, [&](LayerForm form) {

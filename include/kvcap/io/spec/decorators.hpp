@@ -20,6 +20,9 @@ struct Given {
 /// What a decorator needs to act on.
 enum class Acts : u8 { on_tokens, on_any, on_attention };
 
+/// What it says of a cache; said twice, only the outer word would count.
+enum class Says : u8 { keep, sinks, source, format };
+
 using Wide = Inplace<u64, 4>;
 
 /// numbers: how many come before the layer. apply: pre: fits(...) and acts_on(...).
@@ -28,6 +31,7 @@ struct Decorator {
     std::string_view usage;
     u32 numbers;
     Acts acts;
+    Says says;
     LayerForms (*apply)(const LayerForms& forms, const Wide& n) noexcept;
 };
 
@@ -55,53 +59,53 @@ constexpr bool acts_on(const Decorator& decorator, const LayerForms& forms) noex
 }
 
 constexpr Decorator decorators[] = {
-    {"window", "window(tokens, layer)", 1, Acts::on_tokens,
+    {"window", "window(tokens, layer)", 1, Acts::on_tokens, Says::keep,
      [](const LayerForms& f, const Wide& n) noexcept {
          return Windowed{Given{f}, Tokens{n[0]}}.forms();
      }},
-    {"chunk", "chunk(tokens, layer)", 1, Acts::on_tokens,
+    {"chunk", "chunk(tokens, layer)", 1, Acts::on_tokens, Says::keep,
      [](const LayerForms& f, const Wide& n) noexcept {
          return Chunked{Given{f}, Tokens{n[0]}}.forms();
      }},
-    {"budget", "budget(tokens, layer)", 1, Acts::on_tokens,
+    {"budget", "budget(tokens, layer)", 1, Acts::on_tokens, Says::keep,
      [](const LayerForms& f, const Wide& n) noexcept {
          return Budgeted{Given{f}, Tokens{n[0]}}.forms();
      }},
-    {"hint", "hint(tokens, layer)", 1, Acts::on_tokens,
+    {"hint", "hint(tokens, layer)", 1, Acts::on_tokens, Says::keep,
      [](const LayerForms& f, const Wide& n) noexcept { return retain(f, Keep::everything, Tokens{n[0]}); }},
-    {"sinks", "sinks(tokens, layer)", 1, Acts::on_tokens,
+    {"sinks", "sinks(tokens, layer)", 1, Acts::on_tokens, Says::sinks,
      [](const LayerForms& f, const Wide& n) noexcept {
          return WithSinks{Given{f}, Tokens{n[0]}}.forms();
      }},
-    {"cross", "cross(layer)", 0, Acts::on_any,
+    {"cross", "cross(layer)", 0, Acts::on_any, Says::source,
      [](const LayerForms& f, const Wide&) noexcept { return Cross{Given{f}}.forms(); }},
-    {"prompt_only", "prompt_only(layer)", 0, Acts::on_any,
+    {"prompt_only", "prompt_only(layer)", 0, Acts::on_any, Says::source,
      [](const LayerForms& f, const Wide&) noexcept { return PromptOnly{Given{f}}.forms(); }},
-    {"fp8_tensor", "fp8_tensor(layer)", 0, Acts::on_attention,
+    {"fp8_tensor", "fp8_tensor(layer)", 0, Acts::on_attention, Says::format,
      [](const LayerForms& f, const Wide&) noexcept {
          return Quantized{Given{f}, fp8_per_tensor}.forms();
      }},
-    {"fp8_head", "fp8_head(layer)", 0, Acts::on_attention,
+    {"fp8_head", "fp8_head(layer)", 0, Acts::on_attention, Says::format,
      [](const LayerForms& f, const Wide&) noexcept {
          return Quantized{Given{f}, fp8_per_head}.forms();
      }},
-    {"fp8_token_head", "fp8_token_head(layer)", 0, Acts::on_attention,
+    {"fp8_token_head", "fp8_token_head(layer)", 0, Acts::on_attention, Says::format,
      [](const LayerForms& f, const Wide&) noexcept {
          return Quantized{Given{f}, fp8_per_token_head}.forms();
      }},
-    {"int4_token_head", "int4_token_head(layer)", 0, Acts::on_attention,
+    {"int4_token_head", "int4_token_head(layer)", 0, Acts::on_attention, Says::format,
      [](const LayerForms& f, const Wide&) noexcept {
          return Quantized{Given{f}, Int4PerTokenHead{}}.forms();
      }},
-    {"fp8_ds_mla", "fp8_ds_mla(layer)", 0, Acts::on_attention,
+    {"fp8_ds_mla", "fp8_ds_mla(layer)", 0, Acts::on_attention, Says::format,
      [](const LayerForms& f, const Wide&) noexcept {
          return Quantized{Given{f}, Fp8DsMla{}}.forms();
      }},
-    {"turboquant", "turboquant(key_bits,value_bits, layer)", 2, Acts::on_attention,
+    {"turboquant", "turboquant(key_bits,value_bits, layer)", 2, Acts::on_attention, Says::format,
      [](const LayerForms& f, const Wide& n) noexcept {
          return Quantized{Given{f}, TurboQuant{.key_bits = narrow(n[0]), .value_bits = narrow(n[1])}}.forms();
      }},
-    {"kivi", "kivi(residual,bits,group, layer)", 3, Acts::on_attention,
+    {"kivi", "kivi(residual,bits,group, layer)", 3, Acts::on_attention, Says::format,
      [](const LayerForms& f, const Wide& n) noexcept {
          return Kivi{Given{f}, narrow(n[0]), narrow(n[1]), narrow(n[2])}.forms();
      }},
@@ -118,6 +122,46 @@ constexpr const Decorator* decorator_named(std::string_view name) noexcept {
         }
     }
     return nullptr;
+}
+
+constexpr bool is_quantised(const LayerForm& form) noexcept {
+    for (const Stream& stream : form.streams) {
+        const bool plain = stream.format == bf16 || stream.format == f16 || stream.format == f32;
+        if (is_attention(stream.role) && !plain) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// What the decorator says is said inside already. A lag is KIVI's: which tokens stay follows from its residual.
+constexpr bool said_inside(const Decorator& decorator, const LayerForms& forms) noexcept {
+    for (const LayerForm& form : forms) {
+        const Retention& kept = form.retention;
+        const bool on_tokens = keeps_tokens(form) && (decorator.says == Says::keep || decorator.says == Says::sinks);
+        const bool bounded = kept.keep != Keep::everything || kept.span.value != 0;
+        if ((decorator.says == Says::keep && on_tokens && bounded) ||
+            (decorator.says == Says::sinks && on_tokens && kept.sinks.value != 0) ||
+            (on_tokens && kept.lag != 0) ||
+            (decorator.says == Says::source && kept.source != Source::decoder) ||
+            (decorator.says == Says::format && is_quantised(form))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// KIVI splits keys and values that keep everything; it says nothing of others.
+constexpr bool splits_no_cache(const Decorator& decorator, const LayerForms& forms) noexcept {
+    for (const LayerForm& form : forms) {
+        const Retention& kept = form.retention;
+        const bool whole = form.kind == Kind::attention && kept.keep == Keep::everything && kept.span.value == 0 &&
+                           kept.sinks.value == 0;
+        if (decorator.name == "kivi" && has_attention(form) && !whole) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /// Caches that the decorator would make of these: never more than a layer can keep.
@@ -172,7 +216,8 @@ constexpr bool sensible(const Decorator& decorator, const LayerForms& forms, con
 /// Nothing stands against this decorator around these forms.
 constexpr bool takes(const Decorator& decorator, const LayerForms& forms, const Wide& n) noexcept {
     return acts_on(decorator, forms) && fits(decorator, forms) && !keeps_nothing(decorator, n) &&
-           !packs_no_latent(decorator, forms) && sensible(decorator, forms, n);
+           !packs_no_latent(decorator, forms) && !said_inside(decorator, forms) &&
+           !splits_no_cache(decorator, forms) && sensible(decorator, forms, n);
 }
 
 /// All attention streams in one format.

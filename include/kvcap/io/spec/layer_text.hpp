@@ -154,6 +154,16 @@ private:
         }
     }
 
+    static constexpr std::string_view already(Says says) noexcept {
+        switch (says) {
+            case Says::keep: return "has its tokens bounded already";
+            case Says::sinks: return "has sinks, or its tokens bounded, already";
+            case Says::source: return "has a source already";
+            case Says::format: return "has a format already";
+        }
+        return {};
+    }
+
     LayerForms decorated(const Decorator& decorator, std::size_t offset) {
         const std::string usage = "as in " + std::string{decorator.usage};
         in_.need('(', usage);
@@ -179,6 +189,11 @@ private:
             in_.refuse(offset, name + "(0, ...), which keeps no token", "at least 1 token");
         } else if (packs_no_latent(decorator, inner)) {
             in_.refuse(offset, name + " around a layer without latents", "mla(...): the format packs a latent of 512");
+        } else if (said_inside(decorator, inner)) {
+            in_.refuse(offset, name + " around a layer that " + std::string{already(decorator.says)},
+                       "that said once: of two, only the outer would count");
+        } else if (splits_no_cache(decorator, inner)) {
+            in_.refuse(offset, name + " around latents, windows or sinks", "keys and values that keep everything");
         } else if (!sensible(decorator, inner, n)) {
             in_.refuse(offset, name + " with numbers that it cannot take",
                        "1 to 8 bits and sizes within 32 bits");
@@ -196,9 +211,16 @@ private:
         for (const LayerForm& form : inner) {
             acts = acts || has_attention(form);
         }
+        bool twice = false;
+        for (const LayerForm& form : inner) {
+            twice = twice || (is_quantised(form) && has_attention(form));
+        }
         if (!acts) {
             in_.refuse(offset, name + " around a layer without keys, values or latents",
                        "state=" + name + " or index=" + name + " inside the layer");
+        } else if (twice) {
+            in_.refuse(offset, name + " around a layer that " + std::string{already(Says::format)},
+                       "that said once: of two, only the outer would count");
         }
         return stored_as(inner, format);
     }
