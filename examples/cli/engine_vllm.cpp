@@ -4,6 +4,7 @@
 #include "engine_vllm_version.hpp"
 
 #include <kvcap/engine/vllm.hpp>
+#include <kvcap/report/refusal_vllm.hpp>
 #include <memory>
 
 namespace kvcap::cli {
@@ -85,12 +86,18 @@ std::string context_words(const ModelSpec& model, const Sharding& sharding) {
     return {};
 }
 
+/// vLLM's category, whether it is met before memory is known or after.
+vllm::Reason reason_of(const vllm::Outcome& outcome) {
+    const vllm::Reason sized = outcome.sizing.refusal.reason;
+    return sized != vllm::Reason::none ? sized : vllm::reason_of(outcome.error);
+}
+
 std::string refusal_text(const vllm::Outcome& outcome, const Sharding& sharding) {
     const vllm::Refusal& why = outcome.sizing.refusal;
     const auto gib = [](u64 bytes) {
         return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / double(1u << 30));
     };
-    switch (why.reason) {
+    switch (reason_of(outcome)) {
         case vllm::Reason::none:
             if (outcome.error.code == Errc::not_divisible && sharding.cp > 1 && sharding.tp % sharding.cp != 0) {
                 return fmt::format("--tp {} is not a multiple of --cp {}: vLLM's context ranks are among its tensor "
@@ -107,7 +114,7 @@ std::string refusal_text(const vllm::Outcome& outcome, const Sharding& sharding)
                                                             : outcome.sizing.max_len),
                 gib(why.needed), gib(why.available - why.kept_back), report::grouped(why.longest));
         default:
-            return fmt::format("vLLM refuses this model with these options: {}", vllm::name_of(why.reason));
+            return fmt::format("vLLM refuses this model with these options: {}", report::words_of(reason_of(outcome)));
     }
 }
 
@@ -196,6 +203,8 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
             outcome->error.code != Errc::ok ? outcome->error : vllm::error_of(outcome->sizing.refusal);
         answer.longest_hint = outcome->sizing.refusal.longest;
         answer.refusal = refusal_text(*outcome, sharding);
+        const vllm::Reason why = reason_of(*outcome);
+        answer.reason = why == vllm::Reason::none ? std::string_view{} : vllm::name_of(why);
         return answer;
     }
     answer.plan = outcome->plan;

@@ -46,15 +46,26 @@ vllm::BackendNeed need_of(const EngineQuestion& question, const vllm::Options& o
     return need;
 }
 
+/// Every reason, as vLLM lists them: the first alone would hide one that is still there when it is gone.
+std::vector<std::string> unfit_words(const vllm::BackendRow& row, const vllm::BackendNeed& need) {
+    std::vector<std::string> words;
+    for (u8 i = 1; i <= static_cast<u8>(vllm::Unfit::capability); ++i) {
+        if (vllm::is_unfit(vllm::Unfit{i}, row, need)) {
+            words.emplace_back(vllm::words_of(vllm::Unfit{i}, need));
+        }
+    }
+    return words;
+}
+
 std::string no_backend_words(const vllm::BackendNeed& need, const vllm::Rules& rules) {
     std::string reasons;
     for (const char* name : vllm::backend_order(need, rules)) {
-        const vllm::Unfit why = vllm::unfit(*vllm::backend_named(name), need);
-        reasons += fmt::format("{}{}: [{}]", reasons.empty() ? "" : ", ", name, vllm::words_of(why, need));
+        reasons += fmt::format("{}{}: [{}]", reasons.empty() ? "" : ", ", name,
+                               fmt::join(unfit_words(*vllm::backend_named(name), need), ", "));
     }
-    return fmt::format("{}: No valid attention backend found for cuda with kv_cache_dtype={}, block_size={}, "
+    return fmt::format("No valid attention backend found for cuda with kv_cache_dtype={}, block_size={}, "
                        "use_mla={}, use_sparse={}. Reasons: {{{}}}",
-                       vllm::name_of(vllm::Reason::no_valid_backend), vllm::name_of(need.dtype),
+                       vllm::name_of(need.dtype),
                        need.block == 0 ? "None" : std::to_string(need.block), need.latents ? "True" : "False",
                        need.index_keys ? "True" : "False", reasons);
 }
@@ -62,6 +73,7 @@ std::string no_backend_words(const vllm::BackendNeed& need, const vllm::Rules& r
 void refuse_backend(EngineAnswer& answer, const vllm::BackendNeed& need, std::string words) {
     answer.error = vllm::error_of({.reason = vllm::Reason::no_valid_backend});
     answer.error.want = need.block;
+    answer.reason = vllm::name_of(vllm::Reason::no_valid_backend);
     answer.refusal = std::move(words);
 }
 
@@ -76,11 +88,10 @@ const vllm::BackendRow* backend_asked(const std::string& name, const vllm::Backe
         stop(Exit::usage, fmt::format("--attention-backend: {} is not known{}; known: {}", name,
                                       near.empty() ? "" : " (did you mean " + near + "?)", fmt::join(known, ", ")));
     }
-    if (const vllm::Unfit why = vllm::unfit(*row, need); why != vllm::Unfit::none) {
+    if (const std::vector<std::string> why = unfit_words(*row, need); !why.empty()) {
         refuse_backend(answer, need,
-                       fmt::format("{}: Selected backend {} is not valid for this configuration. Reason: ['{}']",
-                                   vllm::name_of(vllm::Reason::no_valid_backend), row->name,
-                                   vllm::words_of(why, need)));
+                       fmt::format("Selected backend {} is not valid for this configuration. Reason: ['{}']",
+                                   row->name, fmt::join(why, "', '")));
     }
     return row;
 }

@@ -58,6 +58,7 @@ struct EngineAnswer {
     std::string rules{};         ///< "vLLM 0.28.0 (2026-08)"
     std::string unit = "units";  ///< what a pool counts: "blocks of 64", "cells", "bytes"
     std::string refusal{};
+    std::string_view reason{};  ///< the engine's own category of it, for programs; empty: it has none
     std::string unfit{};   ///< why it does not fit although it starts, where the reason is none of bytes
     Error error{};         ///< behind the refusal, when it is one of numbers
     u64 longest_hint = 0;  ///< the longest request the engine itself says would fit; 0: none said

@@ -185,7 +185,7 @@ std::string fit_json(const Finding& found) {
     found.weights.how.empty() ? json.null("weights_bytes_per_rank")
                               : json.field("weights_bytes_per_rank", found.weights.bytes);
     json.field("weights_source", found.weights.how);
-    json.field("refusal", found.answer.refusal);
+    json.field("refusal", found.answer.refusal).field("reason", found.answer.reason);
     json.field("reserved_bytes_per_request", found.answer.reserved_request);
     json.field("units_per_request", found.answer.request_units).field("unit", found.answer.unit);
     json.field("lacking_bytes", found.answer.verdict.lacking_bytes);

@@ -122,6 +122,7 @@ std::string json_of(const Launch& launch, const Launched& got) {
     json.field("max_len", launch.tokens).field("sequences_of_a_rank", launch.sequences);
     json.field("kv_cache_dtype", launch.dtype);
     json.field("runs", answer.runs()).field("fits", answer.fits()).field("refusal", answer.refusal);
+    json.field("reason", answer.reason);
     json.field("margin_bytes", margin_of(answer.verdict)).field("line", report::launch_line(launch));
     report::write_notes(json, got.notes);
     return json.end().text();

@@ -92,6 +92,7 @@ std::string json_of(const StoredModel& stored, const std::vector<Answered>& all,
         json.field("backend", one.answer.backend);
         json.field("starts", one.answer.runs())
             .field("refusal", one.answer.refusal)
+            .field("reason", one.answer.reason)
             .field("unit", one.answer.unit);
         json.field("block_size", one.answer.plan.reported_block)
             .field("max_model_len", one.answer.plan.max_len);

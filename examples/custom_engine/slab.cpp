@@ -23,7 +23,7 @@ struct Slab {
         for (const Cache& cache : model.caches) {
             const LayerForm& form = model.form_of(cache);
             if (form.retention.keep == Keep::last) {
-                return Error{.code = Errc::unsupported, .layer = cache.layer};
+                return Error{.code = Errc::unsupported, .what = Uncovered::state, .layer = cache.layer};
             }
             const Result<BytesPerSlot> slot = bytes_per_slot(form, ranks);
             if (!slot) {

@@ -38,20 +38,69 @@ constexpr const char* sentence(Errc code) noexcept {
     return "unknown error";
 }
 
-/// Writes the message of `error` into `text`, at most `size` characters with the final NUL, and returns `text`.
-constexpr char* message(const Error& error, char* text, std::size_t size) noexcept {
+/// The feature behind "these rules do not cover". %g and %w stand for got and want.
+constexpr const char* words_of(Uncovered what) noexcept {
+    switch (what) {
+        case Uncovered::nothing: return "this case";
+        case Uncovered::sinks: return "first tokens that stay (sinks) beside a window, chunk or budget";
+        case Uncovered::prompt_only: return "tokens of the prompt alone";
+        case Uncovered::encoder_part: return "encoder tokens that are not kept as whole keys and values";
+        case Uncovered::encoder_prefix: return "a prefix of encoder tokens";
+        case Uncovered::budget: return "a budget of tokens";
+        case Uncovered::lag: return "entries that lag %g tokens behind";
+        case Uncovered::stride: return "entries of %g tokens each";
+        case Uncovered::strided_window: return "a window of entries of %g tokens each";
+        case Uncovered::dealt_stride: return "entries of %g tokens each that context ranks share";
+        case Uncovered::dealt_runs: return "context ranks that take %g tokens at a time";
+        case Uncovered::chunked_latent: return "latents in chunks";
+        case Uncovered::stream: return "a stream that is no key, value, latent or rope key";
+        case Uncovered::unequal_widths: return "values of width %g beside keys of width %w";
+        case Uncovered::unequal_heads: return "%g heads of one stream beside %w of another";
+        case Uncovered::second_shape: return "keys and values of a second shape";
+        case Uncovered::second_window: return "a window of %g tokens beside one of %w, or beside a chunk";
+        case Uncovered::second_state: return "recurrent states of a second shape";
+        case Uncovered::compressor: return "states of compressors";
+        case Uncovered::mamba1: return "Mamba-1 states";
+        case Uncovered::mamba2: return "Mamba-2 states";
+        case Uncovered::gated_delta: return "gated delta states";
+        case Uncovered::kda: return "KDA states";
+        case Uncovered::lightning: return "lightning attention states";
+        case Uncovered::gla: return "gated linear attention states";
+        case Uncovered::rwkv: return "RWKV states";
+        case Uncovered::rglru: return "RG-LRU states";
+        case Uncovered::short_conv: return "short convolutions";
+        case Uncovered::mlstm: return "mLSTM states";
+        case Uncovered::state: return "recurrent states of no known kind";
+        case Uncovered::kv_format: return "this layer in the KV format asked for";
+        case Uncovered::no_attention: return "a model without attention layers";
+        case Uncovered::context_ranks: return "%g context ranks";
+        case Uncovered::two_splits: return "tensor ranks and pipeline stages together";
+        case Uncovered::devices: return "%g devices; at most %w";
+        case Uncovered::sliced_state: return "slices of this recurrent state on tensor ranks";
+        case Uncovered::saved_compressed: return "a saved sequence of compressed latents";
+        case Uncovered::whole_group: return "a group that is reused as a whole or not at all";
+        case Uncovered::position: return "position %g; positions are below %w";
+    }
+    return "this case";
+}
+
+/// Characters into a text of fixed size; what does not fit is left out.
+struct MessageText {
+    char* text = nullptr;
+    std::size_t size = 0;
     std::size_t at = 0;
-    const auto put = [&](char c) noexcept {
+
+    constexpr void put(char c) noexcept {
         if (at + 1 < size) {
             text[at++] = c;
         }
-    };
-    const auto put_text = [&](const char* s) noexcept {
+    }
+    constexpr void put_text(const char* s) noexcept {
         while (*s != '\0') {
             put(*s++);
         }
-    };
-    const auto put_number = [&](u64 n) noexcept {
+    }
+    constexpr void put_number(u64 n) noexcept {
         char digits[20]{};
         int count = 0;
         do {
@@ -61,22 +110,36 @@ constexpr char* message(const Error& error, char* text, std::size_t size) noexce
         while (count > 0) {
             put(digits[--count]);
         }
-    };
-    if (error.layer != no_layer) {
-        put_text("layer ");
-        put_number(error.layer);
-        put_text(": ");
     }
-    for (const char* s = sentence(error.code); *s != '\0'; ++s) {
-        if (*s != '%' || s[1] == '\0') {
-            put(*s);
-            continue;
+    /// %g, %w, %h are the numbers of `error`.
+    constexpr void put_filled(const char* s, const Error& error) noexcept {
+        for (; *s != '\0'; ++s) {
+            if (*s != '%' || s[1] == '\0') {
+                put(*s);
+                continue;
+            }
+            ++s;
+            put_number(*s == 'g' ? error.got : *s == 'w' ? error.want : error.hint);
         }
-        ++s;
-        put_number(*s == 'g' ? error.got : *s == 'w' ? error.want : error.hint);
+    }
+};
+
+/// Writes the message of `error` into `text`, at most `size` characters with the final NUL, and returns `text`.
+constexpr char* message(const Error& error, char* text, std::size_t size) noexcept {
+    MessageText out{.text = text, .size = size};
+    if (error.layer != no_layer) {
+        out.put_text("layer ");
+        out.put_number(error.layer);
+        out.put_text(": ");
+    }
+    if (error.code == Errc::unsupported) {
+        out.put_text("these rules do not cover ");
+        out.put_filled(words_of(error.what), error);
+    } else {
+        out.put_filled(sentence(error.code), error);
     }
     if (size > 0) {
-        text[at] = '\0';
+        text[out.at] = '\0';
     }
     return text;
 }

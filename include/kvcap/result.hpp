@@ -25,7 +25,7 @@ enum class Errc : u8 {
     zero_dimension,        // got: 0 where a size is needed
     no_memory,             // got: usable bytes, want: bytes of one unit
     does_not_fit,          // got: available, want: needed, hint: largest that fits
-    unsupported,           // the rule set has no such case; got: which (engine's own numbering)
+    unsupported,           // the rule set has no such case: Error::what; got, want: the numbers its words have
     not_divisible,         // got is not a multiple of want
     refused_combination,   // the engine itself refuses these options together; got: which
     unknown_version,       // no rules for this version or date
@@ -34,11 +34,46 @@ enum class Errc : u8 {
     pool_of_no_tokens,     // got: tokens before rounding to pages, want: tokens of one page
 };
 
+/// What a rule set has no case for, beside Errc::unsupported. nothing: not said. Recurrent states stand in the order of
+/// `Kind`.
+enum class Uncovered : u8 {
+    nothing,
+    sinks,             // first tokens beside a window, chunk or budget
+    prompt_only,       // tokens of the prompt alone
+    encoder_part,      // encoder tokens that are not kept as whole keys and values
+    encoder_prefix,    // the prefix of an encoder's tokens
+    budget,            // a budget of tokens
+    lag,               // got: tokens by which entries lag
+    stride,            // got: tokens of an entry
+    strided_window,    // got: tokens of an entry of a window
+    dealt_stride,      // got: tokens of an entry that context ranks share
+    dealt_runs,        // got: tokens that go to one context rank at a time
+    chunked_latent,
+    stream,            // a stream of another role
+    unequal_widths,    // got: of values, want: of keys
+    unequal_heads,     // got, want: heads of two streams
+    second_shape,      // of keys and values
+    second_window,     // got: tokens, want: of the first
+    second_state,
+    compressor,
+    mamba1, mamba2, gated_delta, kda, lightning, gla, rwkv, rglru, short_conv, mlstm, state,
+    kv_format,         // the layer in the format asked for
+    no_attention,
+    context_ranks,     // got: how many
+    two_splits,        // tensor ranks and pipeline stages at once
+    devices,           // got: how many, want: the most
+    sliced_state,      // a recurrent state cut among tensor ranks
+    saved_compressed,  // a saved sequence of compressed latents
+    whole_group,       // a group that is reused as a whole or not
+    position,          // got, want: the first that is too large
+};
+
 /// layer: the layer concerned, or `no_layer`. hint: a further number named at the code, else 0.
 inline constexpr u32 no_layer = ~u32{0};
 
 struct Error {
     Errc code = Errc::ok;
+    Uncovered what = Uncovered::nothing;
     u32 layer = no_layer;
     u64 got = 0;
     u64 want = 0;

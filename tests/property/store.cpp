@@ -383,7 +383,7 @@ TEST_CASE("what a model stores of a block") {
         CHECK(with_sinks.blocks_at(p) == range.sinks + range.end - range.first);
     }
     const ModelSpec chunked_sinks = compose(repeat(1, WithSinks{Chunked{heads, 1024_tok}, 4_tok})).value();
-    CHECK(sizes(chunked_sinks, 512).error() == Error{.code = Errc::unsupported, .got = 4});
+    CHECK(sizes(chunked_sinks, 512).error() == Error{.code = Errc::unsupported, .what = Uncovered::sinks, .got = 4});
     const ModelSpec latent = compose(repeat(61, Mla{.latent = 512, .rope = 64})).value();
     CHECK(stored_sizes(latent, 512, {.tp = 8})->page == 512 * 70'272);
     CHECK(stored_sizes(latent, 512, {.tp = 8}, Copies::each_rank)->page == 8 * 512 * 70'272);

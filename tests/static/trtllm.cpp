@@ -77,6 +77,6 @@ static_assert(trtllm::Engine{{.partial_reuse = false}}.hits(two, kept, {.limit =
 // Not covered, and said so.
 constexpr auto wide = compose(repeat(4, Gqa{8, 192, 128})).value();
 static_assert(trtllm::Engine{}.pools(wide, {}, {available, 1}).error() ==
-              Error{.code = Errc::unsupported, .layer = 0});
+              Error{.code = Errc::unsupported, .what = Uncovered::unequal_widths, .layer = 0, .got = 128, .want = 192});
 
 }  // namespace

@@ -278,7 +278,7 @@ TEST_CASE("the exact engine charges what the fold holds, and refuses what no sta
     }
     CHECK(ExactEngine{}.pools(strided, {.cp = 2}, one).error().code == Errc::unsupported);
     CHECK(ExactEngine{}.pools(two_groups, {.cp = 2, .interleave = 16}, one).error() ==
-          Error{.code = Errc::unsupported, .got = 1, .want = 1});
+          Error{.code = Errc::unsupported, .what = Uncovered::dealt_runs, .got = 16});
     // Constants that exist once a model come off the budget first.
     ModelSpec scaled = two_groups;
     LayerForm constant = Gqa{.kv_heads = 1, .head_dim = 512}.forms()[0];

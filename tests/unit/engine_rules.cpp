@@ -79,16 +79,19 @@ TEST_CASE("llama.cpp: refusals of a model or context, in words") {
 
 TEST_CASE("llama.cpp: models that it has no memory for") {
     using kvcap::llamacpp::card_from;
-    const auto unsupported = [](u32 layer) { return Error{.code = Errc::unsupported, .layer = layer}; };
+    const auto unsupported = [](u32 layer, Uncovered what, u64 got = 0, u64 want = 0) {
+        return Error{.code = Errc::unsupported, .what = what, .layer = layer, .got = got, .want = want};
+    };
     CHECK(why(card_from(
               compose(repeat(1, Windowed{heads, 64_tok}), repeat(1, Windowed{heads, 128_tok})).value())) ==
-          unsupported(1));
+          unsupported(1, Uncovered::second_window, 128, 64));
     CHECK(why(card_from(compose(repeat(1, heads), repeat(1, Budgeted{heads, 64_tok})).value())) ==
-          unsupported(1));
-    CHECK(why(card_from(compose(repeat(1, PromptOnly{heads})).value())) == unsupported(0));
+          unsupported(1, Uncovered::budget));
+    CHECK(why(card_from(compose(repeat(1, PromptOnly{heads})).value())) ==
+          unsupported(0, Uncovered::prompt_only));
     CHECK(why(card_from(compose(repeat(1, Mamba1{.inner = 64, .state_dim = 16}),
                                 repeat(1, Mamba1{.inner = 32, .state_dim = 16}))
-                            .value())) == unsupported(1));
+                            .value())) == unsupported(1, Uncovered::second_state));
     ModelSpec long_model{};
     long_model.layers = 10'000;
     CHECK(why(card_from(long_model)) ==
@@ -254,6 +257,9 @@ TEST_CASE("vLLM: refusals and kernels in its own words, stored formats in bytes"
     CHECK(error_of({.reason = Reason::assertion}) ==
           Error{.code = Errc::refused_combination, .got = static_cast<u64>(Reason::assertion)});
     const BackendNeed latents{.latents = true, .index_keys = true};
+    CHECK(reason_of(error_of({.reason = Reason::assertion})) == Reason::assertion);
+    CHECK(reason_of(Error{.code = Errc::overflow}) == Reason::none);
+    CHECK(reason_of(Error{.code = Errc::refused_combination, .got = 4'096}) == Reason::none);
     CHECK(std::string{words_of(Unfit::none, {})}.empty());
     CHECK(std::string{words_of(Unfit::head_size, {})} == "head_size not supported");
     CHECK(std::string{words_of(Unfit::kv_cache_dtype, {})} == "kv_cache_dtype not supported");
@@ -283,7 +289,7 @@ TEST_CASE("vLLM: refusals and kernels in its own words, stored formats in bytes"
     CHECK(bytes(pack_heads(KvDtype::int4_per_token_head, 8, 128, 128, 512)) == 8 * (128 + 8));
     CHECK(bytes(pack_heads(KvDtype::nvfp4, 8, 128, 128, 512)) == 16 * (64 + 8));
     CHECK(why(pack_heads(KvDtype::nvfp4, 8, 192, 128, 640)) ==
-          Error{.code = Errc::unsupported, .got = 128, .want = 192});
+          Error{.code = Errc::unsupported, .what = Uncovered::unequal_widths, .got = 128, .want = 192});
     // TurboQuant: value bits of the value and 4 bytes of it; keys in 8 bits, or in their bits and 2 bytes.
     const u64 k8 = bytes(pack_heads(KvDtype::turboquant_k8v4, 1, 128, 128, 512));
     const u64 k4 = bytes(pack_heads(KvDtype::turboquant_4bit_nc, 1, 128, 128, 512));
@@ -362,7 +368,7 @@ TEST_CASE("TensorRT-LLM: shares, states, chains and splits") {
     const Bytes memory[] = {4_GiB};
     CHECK(why(kvcap::trtllm::Engine{}.pools(plain, {.tp = 0}, {memory, 1})).code == Errc::zero_parallelism);
     CHECK(why(kvcap::trtllm::Engine{}.pools(plain, {.cp = 2}, {memory, 1})) ==
-          Error{.code = Errc::unsupported, .got = 2});
+          Error{.code = Errc::unsupported, .what = Uncovered::context_ranks, .got = 2});
     CHECK(why(kvcap::trtllm::Engine{}.pools(plain, {.tp = 3}, {memory, 1})) ==
           Error{.code = Errc::query_heads_not_divisible, .got = 32, .want = 3});
 }
@@ -370,8 +376,8 @@ TEST_CASE("TensorRT-LLM: shares, states, chains and splits") {
 TEST_CASE("caches that an engine does not serve are refused at their layer") {
     static Bytes memory[65];
     std::fill(std::begin(memory), std::end(memory), 60_GiB);
-    const auto at = [](u32 layer, u64 got = 0) {
-        return Error{.code = Errc::unsupported, .layer = layer, .got = got};
+    const auto at = [](u32 layer, Uncovered what, u64 got = 0, u64 want = 0) {
+        return Error{.code = Errc::unsupported, .what = what, .layer = layer, .got = got, .want = want};
     };
     const auto second = [](const Retention& kept) {
         ModelSpec model = compose(repeat(2, heads), QueryHeads{8}).value();
@@ -392,22 +398,24 @@ TEST_CASE("caches that an engine does not serve are refused at their layer") {
     const ModelSpec budget = second({.keep = Keep::budget, .span = 64_tok});
     const ModelSpec lag = second({.lag = 4});
     for (const ModelSpec* model : {&budget, &lag}) {
-        CHECK(vllm(*model) == at(1));
-        CHECK(sglang(*model) == at(1));
-        CHECK(trtllm(*model) == at(1));
+        const Error wanted = model == &lag ? at(1, Uncovered::lag, 4) : at(1, Uncovered::budget);
+        CHECK(vllm(*model) == wanted);
+        CHECK(sglang(*model) == wanted);
+        CHECK(trtllm(*model) == wanted);
     }
-    CHECK(vllm(second({.source = Source::prompt})) == at(1));
-    CHECK(vllm(second({.keep = Keep::window, .span = 64_tok, .sinks = 4_tok})) == at(1));
-    CHECK(vllm(compose(repeat(2, Chunked{Mla{512, 64}, 64_tok})).value()) == at(0, 1));
-    CHECK(vllm(compose(repeat(2, Cross{Mla{512, 64}})).value()) == at(0, 1));
+    CHECK(vllm(second({.source = Source::prompt})) == at(1, Uncovered::prompt_only));
+    CHECK(vllm(second({.keep = Keep::window, .span = 64_tok, .sinks = 4_tok})) == at(1, Uncovered::sinks));
+    CHECK(vllm(compose(repeat(2, Chunked{Mla{512, 64}, 64_tok})).value()) == at(0, Uncovered::chunked_latent));
+    CHECK(vllm(compose(repeat(2, Cross{Mla{512, 64}})).value()) == at(0, Uncovered::encoder_part));
+    CHECK(vllm(compose(repeat(2, rwkv(64, 2, 32))).value()) == at(0, Uncovered::rwkv));
     CHECK(vllm(compose(repeat(70, heads)).value(), {.pp = 65}) ==
           Error{.code = Errc::capacity, .got = 65, .want = 64});
-    CHECK(sglang(second({.stride = 8})) == at(1));
-    CHECK(trtllm(second({.stride = 8})) == at(1));
-    CHECK(sglang(compose(repeat(1, heads), repeat(1, Gqa{4, 64})).value()) == at(1));  // one geometry a pool
-    CHECK(sglang(compose(repeat(2, rwkv(64, 2, 32))).value()) == at(0));
-    CHECK(trtllm(compose(repeat(2, lightning(8, 64))).value()) == at(0));
-    CHECK(trtllm(compose(repeat(2, Gqa{8, 192, 128})).value()) == at(0));
+    CHECK(sglang(second({.stride = 8})) == at(1, Uncovered::stride, 8));
+    CHECK(trtllm(second({.stride = 8})) == at(1, Uncovered::stride, 8));
+    CHECK(sglang(compose(repeat(1, heads), repeat(1, Gqa{4, 64})).value()) == at(1, Uncovered::second_shape));
+    CHECK(sglang(compose(repeat(2, rwkv(64, 2, 32))).value()) == at(0, Uncovered::rwkv));
+    CHECK(trtllm(compose(repeat(2, lightning(8, 64))).value()) == at(0, Uncovered::lightning));
+    CHECK(trtllm(compose(repeat(2, Gqa{8, 192, 128})).value()) == at(0, Uncovered::unequal_widths, 128, 192));
     ModelSpec windows{};
     windows.layers = 9;
     for (u32 i = 0; i < 9; ++i) {

@@ -112,7 +112,7 @@ TEST_CASE("flags of engines refuse what is no number of theirs") {
     refused("pools llama-3.1-8b --kv-budget 8GiB --block-size 0", 2, "--block-size: 0");
     refused("pools llama-3.1-8b --kv-budget 8GiB --engine trtllm --max-beam-width 65", 2, "at most 64");
     refused("pools llama-3.1-8b --kv-budget 8GiB --block-size 17", 1,
-            "no_valid_backend: No valid attention backend found");
+            "does not start: No valid attention backend found");
     refused("pools llama-3.1-8b --kv-budget 8GiB --block-size 17", 1, "[block_size not supported]");
     refused("pools llama-3.1-8b --kv-budget 8GiB --attention-backend FLASHMLA", 1, "non-MLA not supported");
     refused("pools llama-3.1-8b --kv-budget 8GiB --attention-backend FLASH_ATN", 2, "did you mean FLASH_ATTN?");
@@ -175,9 +175,41 @@ TEST_CASE("a format is refused by a vLLM older than it, with the first that has 
             "vLLM 0.19.1 has no int8_per_token_head; the first with it is vLLM 0.20.0");
     refused(asked + "2026-07-01 --kv-cache-dtype int4_per_token_head", 2,
             "vLLM of 2026-07-01 has no int4_per_token_head; the first with it is vLLM 0.25.0 of 2026-07-11");
+    refused(asked + "0.11.0 --kv-cache-dtype turboquant_k8v4", 2, "the first with it is vLLM 0.20.0");
+    const std::string latents =
+        "pools deepseek-v3.2 --kv-budget 80GiB --tokens 4k --kv-cache-dtype fp8_ds_mla --engine vllm@";
+    refused(latents + "0.11.0", 2, "--kv-cache-dtype: vLLM 0.11.0 has no fp8_ds_mla; the first with it is vLLM 0.11.1");
+    CHECK(program::run(latents + "0.11.1").code == 0);
     refused(asked + "0.19 --kv-cache-dtype q8_0", 2, "vLLM 0.19.0 has no q8_0; it has auto, fp8, fp8_e4m3");
     const json had = checked("pools", asked.substr(6) + "0.20.0 --kv-cache-dtype int8_per_token_head");
     CHECK(had["engines"][0]["groups"][0]["page_bytes"] == 16 * 2 * 8 * (128 + 4));
+}
+
+TEST_CASE("what vLLM refuses is said in words, its own category stands in JSON, and what it lacks comes first") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string asked = " mimo-v2-flash --kv-budget 8GiB --tokens 4k --engine vllm@0.11.0";
+    for (const char* verb : {"pools", "fit"}) {
+        const std::string line = verb + asked;
+        refused(line, 1, "the layers' blocks take different numbers of bytes");
+        CHECK(program::run(line).out.find("cannot_unify_page_size") == std::string::npos);
+        // Whatever else is refused, this version has no such format.
+        for (const char* format : {"nvfp4", "turboquant_k8v4", "int8_per_token_head"}) {
+            refused(line + " --kv-cache-dtype " + format, 2,
+                    std::string{"vLLM 0.11.0 has no "} + format + "; the first with it is vLLM 0.20.0");
+        }
+    }
+    const json pools = checked("pools", asked.substr(1), 1)["engines"][0];
+    CHECK(pools["reason"] == "cannot_unify_page_size");
+    CHECK(pools["refusal"].get<std::string>().find('_') == std::string::npos);
+    CHECK(checked("fit", asked.substr(1), 1)["reason"] == "cannot_unify_page_size");
+    CHECK(checked("pools", "llama-3.1-8b --kv-budget 8GiB --tokens 4k")["engines"][0]["reason"] == "");
+    const json blocks = checked("pools", "llama-3.1-8b --kv-budget 8GiB --tokens 4k --block-size 17", 1)["engines"][0];
+    CHECK(blocks["reason"] == "no_valid_backend");
+    // A backend has as many reasons as vLLM lists.
+    refused("pools mimo-v2-flash --tokens 4k --gpu h100 --kv-cache-dtype nvfp4", 1,
+            "FLASHINFER: [head_size not supported, kv_cache_dtype not supported]");
 }
 
 TEST_CASE("each format that an engine's refusal offers is read") {

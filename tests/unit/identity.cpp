@@ -693,7 +693,7 @@ TEST_CASE("keys: what vLLM and llm-d hash of images, salts and embeddings, byte 
     CHECK(dynamo_positional_mode(256).value().position_bits == 16);
     CHECK(dynamo_positional_mode((u64{1} << 31) - 1).value().position_bits == 31);
     CHECK(dynamo_positional_mode(u64{1} << 31).error() ==
-          Error{.code = Errc::unsupported, .got = u64{1} << 31, .want = u64{1} << 31});
+          Error{.code = Errc::unsupported, .what = Uncovered::position, .got = u64{1} << 31, .want = u64{1} << 31});
 }
 
 TEST_CASE("keys: a salt of LMCache's server key has at most 128 bytes, and no model name has its separator") {

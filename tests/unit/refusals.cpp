@@ -7,6 +7,7 @@
 #include <kvcap/plan/depth_reuse.hpp>
 #include <kvcap/store/reshard.hpp>
 #include <kvcap/store/tiers.hpp>
+#include <set>
 #include <string>
 
 using namespace kvcap;
@@ -65,6 +66,14 @@ TEST_CASE("every refusal has a sentence with its two numbers in place") {
         CHECK(words({.code = all[code].first, .got = 7, .want = 3}) == all[code].second);
     }
     CHECK(std::string{sentence(static_cast<Errc>(200))} == "unknown error");
+    std::set<std::string> features;
+    for (u8 what = 0; what <= static_cast<u8>(Uncovered::position); ++what) {
+        features.insert(words({.code = Errc::unsupported, .what = Uncovered{what}, .got = 7, .want = 3}));
+    }
+    CHECK(features.size() == static_cast<u8>(Uncovered::position) + 1u);
+    CHECK(words({.code = Errc::unsupported, .what = Uncovered::unequal_widths, .layer = 4, .got = 128, .want = 192}) ==
+          "layer 4: these rules do not cover values of width 128 beside keys of width 192");
+    CHECK(std::string{words_of(static_cast<Uncovered>(200))} == "this case");
     CHECK(words({.code = Errc::not_divisible, .layer = 61, .got = 5, .want = 2}) ==
           "layer 61: 5 is not a multiple of 2");
     char few[12];

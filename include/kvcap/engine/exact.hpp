@@ -75,7 +75,11 @@ private:
             sharding.cp > 1 && kept.keep == Keep::everything && kept.source != Source::encoder;
         const bool whole = kept.keep != Keep::everything && kept.stride != 1;
         if (whole || (dealt_out && (sharding.interleave != 1 || kept.stride != 1))) {
-            return Error{.code = Errc::unsupported, .got = kept.stride, .want = 1};
+            const bool runs = !whole && sharding.interleave != 1;
+            return Error{.code = Errc::unsupported,
+                         .what = whole  ? Uncovered::strided_window
+                                 : runs ? Uncovered::dealt_runs : Uncovered::dealt_stride,
+                         .got = runs ? sharding.interleave : kept.stride};
         }
         Steps steps{.source = kept.source, .per = kept.stride, .share = dealt_out ? sharding.cp : 1,
                     .less = saturated_u32(u64{kept.lag} + kept.stride - 1)};

@@ -40,7 +40,7 @@ constexpr Result<PositionalMode> dynamo_positional_mode(u64 position) noexcept {
             return mode;
         }
     }
-    return Error{.code = Errc::unsupported, .got = position, .want = u64{1} << 31};
+    return Error{.code = Errc::unsupported, .what = Uncovered::position, .got = position, .want = u64{1} << 31};
 }
 
 /// Bytes that Dynamo hashes for one block: 4 a token, or 13 a token (tag, u32, u64) when media lie in it.

@@ -22,7 +22,10 @@ inline Result<Compared> compare_sglang(const std::vector<EngineGroup>& held, con
         ideal.push_back(group);
         Rule& rule = group.rule;
         if (rule.lag != 0 || rule.sinks != 0) {
-            return Error{.code = Errc::unsupported, .layer = g};
+            return Error{.code = Errc::unsupported,
+                         .what = rule.lag != 0 ? Uncovered::lag : Uncovered::sinks,
+                         .layer = g,
+                         .got = rule.lag};
         }
         if (rule.needs == Needs::window) {
             rule.reach = held[g].window != 0 ? held[g].window : rule.reach + 1;

@@ -41,7 +41,10 @@ inline Result<Compared> compare_trtllm(const std::vector<EngineGroup>& held, con
     for (u32 g = 0; g < held.size(); ++g) {
         const Group<>& group = held[g].group;
         if (group.rule.lag != 0 || group.rule.sinks != 0) {
-            return Error{.code = Errc::unsupported, .layer = g};
+            return Error{.code = Errc::unsupported,
+                         .what = group.rule.lag != 0 ? Uncovered::lag : Uncovered::sinks,
+                         .layer = g,
+                         .got = group.rule.lag};
         }
         states = states || group.rule.needs == Needs::snapshot;
         chunk = group.rule.needs == Needs::chunk ? larger(chunk, group.rule.reach) : chunk;

@@ -23,13 +23,17 @@ inline Result<vllm::LookupGroup> vllm_group(const EngineGroup& group) {
     vllm::LookupGroup to{.drafts = group.draft, .block = rule.page, .held = group.group.pages};
     switch (rule.needs) {
         case Needs::everything:
-            return rule.lag == 0 ? Result<vllm::LookupGroup>{to}
-                                 : Result<vllm::LookupGroup>{Errc::unsupported};
+            if (rule.lag != 0) {
+                return Error{.code = Errc::unsupported, .what = Uncovered::lag, .got = rule.lag};
+            }
+            return to;
         case Needs::window:
             to.kind = vllm::SpecKind::window;
             to.span = rule.reach + 1;
-            return rule.sinks == 0 ? Result<vllm::LookupGroup>{to}
-                                   : Result<vllm::LookupGroup>{Errc::unsupported};
+            if (rule.sinks != 0) {
+                return Error{.code = Errc::unsupported, .what = Uncovered::sinks};
+            }
+            return to;
         case Needs::chunk:
             to.kind = vllm::SpecKind::chunked;
             to.span = rule.reach;
@@ -38,7 +42,7 @@ inline Result<vllm::LookupGroup> vllm_group(const EngineGroup& group) {
         case Needs::whole:
         case Needs::nothing: break;
     }
-    return Errc::unsupported;
+    return Error{.code = Errc::unsupported, .what = Uncovered::whole_group};
 }
 
 /// Every multiple of `unit` inside the blocks that a group holds: what it would have to store to serve there.

@@ -32,6 +32,21 @@ constexpr Retention retention_of(const Card& card, const CacheShape& cache) noex
             .span = {card.window}};
 }
 
+/// Rows or blocks are cut, never both, among at most `most_devices`; tokens are not dealt.
+constexpr Error check_split(const Sharding& sharding) noexcept {
+    if (sharding.cp > 1) {
+        return {.code = Errc::unsupported, .what = Uncovered::context_ranks, .got = sharding.cp};
+    }
+    if (sharding.tp > 1 && sharding.pp > 1) {
+        return {.code = Errc::unsupported, .what = Uncovered::two_splits};
+    }
+    const u64 devices = u64{sharding.tp} * sharding.pp;
+    if (devices > most_devices) {
+        return {.code = Errc::unsupported, .what = Uncovered::devices, .got = devices, .want = most_devices};
+    }
+    return {};
+}
+
 struct Engine {
     Options options{};
     u32 weight_block = 32;  ///< block of the attention output weights: the tensor split's grain
@@ -42,9 +57,8 @@ struct Engine {
                                      const Budget& budget) const noexcept {
         Options asked = options;
         asked.split_mode = sharding.tp > 1 ? SplitMode::tensor : SplitMode::layer;
-        if (sharding.cp > 1 || (sharding.tp > 1 && sharding.pp > 1) ||
-            u64{sharding.tp} * sharding.pp > most_devices) {
-            return Errc::unsupported;
+        if (const Error wrong = check_split(sharding); wrong.code != Errc::ok) {
+            return wrong;
         }
         const Result<Layout> made = layout(card, asked);
         if (!made || made->resolved.n_ctx == 0) {

@@ -6,6 +6,7 @@
 
 #include <kvcap/engine/llamacpp/card.hpp>
 #include <kvcap/engine/scale.hpp>
+#include <kvcap/engine/uncovered.hpp>
 
 namespace kvcap::inline v1::llamacpp {
 
@@ -25,16 +26,18 @@ struct SpecReader {
     bool compressed = false;
     Error error{};
 
-    constexpr void fail(u32 layer, Errc code) noexcept {
+    constexpr void fail(u32 layer, Error why) noexcept {
         if (error.code == Errc::ok) {
-            error = {.code = code, .layer = layer};
+            error = why;
+            error.layer = layer;
         }
     }
     constexpr void set_window(u32 layer, const Retention& retention) noexcept {
         const WindowType type = retention.keep == Keep::chunk ? WindowType::chunked : WindowType::standard;
         const u32 span = static_cast<u32>(smaller(retention.span.value, ~u32{0}));
         if (card.window_type != WindowType::none && (card.window != span || card.window_type != type)) {
-            return fail(layer, Errc::unsupported);
+            return fail(layer, {.code = Errc::unsupported, .what = Uncovered::second_window, .got = span,
+                                .want = card.window});
         }
         card.window = span;
         card.window_type = type;
@@ -42,16 +45,11 @@ struct SpecReader {
     }
     /// The engine keeps everything or one window; anything else has no rule.
     constexpr void set_retention(u32 layer, const Retention& retention) noexcept {
-        if (retention.stride != 1 || retention.keep == Keep::budget) {
-            fail(layer, Errc::unsupported);
+        if (retention.stride != 1) {
+            fail(layer, not_covered(retention, Uncovered::stride));
         } else if (retention.keep == Keep::window || retention.keep == Keep::chunk) {
             set_window(layer, retention);
         }
-    }
-    /// A cell is of one token of the sequence, and a window's are the trailing ones: its sinks would have no cell
-    /// (what `--keep` holds back when a context is full is not the layer's, and changes no cache).
-    constexpr bool has_cells(const Retention& retention) const noexcept {
-        return retention.source == Source::decoder && retention.lag == 0 && !retention.keeps_sinks();
     }
     constexpr void add_attention(u32 layer, const LayerForm& form) noexcept {
         Block& block = card.blocks[layer];
@@ -87,19 +85,21 @@ struct SpecReader {
             (stream.role == Role::conv ? rows.r : rows.s) += stream.elements();
         }
         if (states && !(rows == card.state)) {
-            return fail(layer, Errc::unsupported);
+            return fail(layer, {.code = Errc::unsupported, .what = Uncovered::second_state});
         }
         card.state = rows;
         states = card.blocks[layer].state = true;
     }
+    /// A cell is of one token of the sequence, and a window's are the trailing ones: its sinks would have no cell
+    /// (what `--keep` holds back when a context is full is not the layer's, and changes no cache).
     constexpr void add(u32 layer, const LayerForm& form) noexcept {
         if (form.retention.source == Source::encoder || form.kind == Kind::compressor ||
             form.retention.keep == Keep::once || form.streams.empty()) {
             return;
         }
         const Role role = form.streams[0].role;
-        if (!has_cells(form.retention)) {
-            fail(layer, Errc::unsupported);
+        if (const Uncovered what = unserved(form.retention); what != Uncovered::nothing) {
+            fail(layer, not_covered(form.retention, what));
         } else if (role == Role::state || role == Role::conv) {
             add_state(layer, form);
         } else if (role == Role::index) {

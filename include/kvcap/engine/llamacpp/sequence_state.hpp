@@ -99,7 +99,7 @@ constexpr bool in_partial_state(const Layout& layout, const CacheShape& cache) n
 constexpr Result<u64> sequence_state(const Card& card, const Layout& layout, u64 tokens,
                                      bool partial) noexcept {
     if (layout.memory == Memory::dsv4) {
-        return Errc::unsupported;
+        return Error{.code = Errc::unsupported, .what = Uncovered::saved_compressed};
     }
     u64 sum = state_header;
     for (const CacheShape& cache : layout.caches) {

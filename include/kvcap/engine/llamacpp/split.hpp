@@ -255,7 +255,7 @@ constexpr Result<PerDevice> cache_per_slice(const Card& card, const Layout& layo
             add(Plane::v, own->v, value_elements(card, cache, i));
         }
         if (!covered) {
-            return Error{.code = Errc::unsupported, .layer = i};
+            return Error{.code = Errc::unsupported, .what = Uncovered::sliced_state, .layer = i};
         }
     }
     return sum;

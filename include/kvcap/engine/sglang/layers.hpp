@@ -7,6 +7,7 @@
 
 #include <kvcap/engine/scale.hpp>
 #include <kvcap/engine/sglang/options.hpp>
+#include <kvcap/engine/uncovered.hpp>
 
 namespace kvcap::inline v1::sglang {
 
@@ -76,11 +77,21 @@ constexpr bool known_state(Kind kind) noexcept {
            kind == Kind::lightning || kind == Kind::short_conv;
 }
 
-/// Its pools hold a request's own tokens, or all of an encoder's; of a window only the trailing tokens.
-constexpr bool has_pool(const Retention& stays) noexcept {
-    const bool own = stays.source == Source::decoder;
-    const bool encoder = stays.source == Source::encoder && stays.keep == Keep::everything;
-    return (own || encoder) && stays.keep != Keep::budget && stays.lag == 0 && !stays.keeps_sinks();
+/// What of a cache it has no pool for: its pools hold a request's own tokens, or all of an encoder's, and of a window
+/// only the trailing tokens.
+constexpr Uncovered without_pool(const LayerForm& form, const Options& options) noexcept {
+    const Retention& stays = form.retention;
+    if (const Uncovered what = unserved(stays); what != Uncovered::nothing) {
+        return what;
+    }
+    if (stays.keep == Keep::last) {
+        return known_state(form.kind) ? Uncovered::nothing : unserved_state(form.kind);
+    }
+    if (form.kind == Kind::compressor) {
+        return options.window_pool ? Uncovered::nothing : Uncovered::compressor;
+    }
+    const bool strided = form.kind != Kind::index && stays.stride != 1 && stays.stride != 4 && stays.stride != 128;
+    return strided ? Uncovered::stride : Uncovered::nothing;
 }
 
 constexpr Part part_of(const LayerForm& form, const Options& options) noexcept {
@@ -88,20 +99,17 @@ constexpr Part part_of(const LayerForm& form, const Options& options) noexcept {
     if (stays.keep == Keep::once) {
         return Part::none;
     }
-    if (!has_pool(stays)) {
+    if (without_pool(form, options) != Uncovered::nothing) {
         return Part::unsupported;
     }
     if (stays.keep == Keep::last) {
-        return known_state(form.kind) ? Part::state : Part::unsupported;
+        return Part::state;
     }
-    if (form.kind == Kind::compressor) {
-        return options.window_pool ? Part::compressor : Part::unsupported;
-    }
-    if (form.kind == Kind::index) {
-        return Part::index;
+    if (form.kind == Kind::compressor || form.kind == Kind::index) {
+        return form.kind == Kind::index ? Part::index : Part::compressor;
     }
     if (stays.stride != 1) {
-        return stays.stride == 4 || stays.stride == 128 ? Part::entries : Part::unsupported;
+        return Part::entries;
     }
     const bool windowed = stays.keep == Keep::window || stays.keep == Keep::chunk;
     return windowed && options.window_pool ? Part::window : Part::full;
@@ -120,23 +128,23 @@ constexpr Result<Row> row_of(const LayerForm& form, const Sharding& ranks) noexc
             case Role::value: row.value += elements; break;
             case Role::latent: row.latent += elements; break;
             case Role::rope: row.rope += elements; break;
-            default: return Errc::unsupported;
+            default: return Error{.code = Errc::unsupported, .what = Uncovered::stream};
         }
     }
     return row;
 }
 
 /// The engine has one geometry a pool: a second one in the same model is unsupported.
-constexpr Errc same_row(Row& kept, const LayerForm& form, const Sharding& ranks) noexcept {
+constexpr Error same_row(Row& kept, const LayerForm& form, const Sharding& ranks) noexcept {
     const Result<Row> row = row_of(form, ranks);
     if (!row) {
-        return row.error().code;
+        return row.error();
     }
     if (!(kept == Row{}) && !(kept == *row)) {
-        return Errc::unsupported;
+        return {.code = Errc::unsupported, .what = Uncovered::second_shape};
     }
     kept = *row;
-    return Errc::ok;
+    return {};
 }
 
 constexpr void count(Local& local, const LayerForm& form, Part part) noexcept {
@@ -156,11 +164,11 @@ constexpr void count(Local& local, const LayerForm& form, Part part) noexcept {
 
 /// Geometry of one cache; layer and cause of a refusal.
 constexpr Error geometry(Local& local, const ModelSpec& model, const Cache& cache, Part part,
-                         const Sharding& ranks) noexcept {
+                         const Sharding& ranks, const Options& options) noexcept {
     const LayerForm& form = model.form_of(cache);
-    Errc code = part == Part::unsupported ? Errc::unsupported : Errc::ok;
+    Error wrong = part == Part::unsupported ? not_covered(form.retention, without_pool(form, options)) : Error{};
     if (part == Part::full || part == Part::window) {
-        code = same_row(part == Part::full ? local.full : local.window, form, ranks);
+        wrong = same_row(part == Part::full ? local.full : local.window, form, ranks);
     }
     if (part == Part::window) {
         local.window_of = larger(local.window_of, form.retention.span.value);
@@ -169,10 +177,13 @@ constexpr Error geometry(Local& local, const ModelSpec& model, const Cache& cach
         local.index_width = form.streams[0].width;
     }
     if (part == Part::state) {
-        code = local.state_form == no_layer || local.state_form == cache.form ? code : Errc::unsupported;
+        if (local.state_form != no_layer && local.state_form != cache.form) {
+            wrong = {.code = Errc::unsupported, .what = Uncovered::second_state};
+        }
         local.state_form = cache.form;
     }
-    return {.code = code, .layer = cache.layer};
+    wrong.layer = cache.layer;
+    return wrong;
 }
 
 constexpr bool has_compressors(const ModelSpec& model) noexcept {
@@ -209,7 +220,7 @@ constexpr Result<Local> local_layers(const ModelSpec& model, const Sharding& ran
             continue;
         }
         const Part part = part_of(model.form_of(cache), options);
-        if (const Error wrong = geometry(local, model, cache, part, ranks); wrong.code != Errc::ok) {
+        if (const Error wrong = geometry(local, model, cache, part, ranks, options); wrong.code != Errc::ok) {
             return wrong;
         }
         if (cache.layer >= own->begin && cache.layer < end) {

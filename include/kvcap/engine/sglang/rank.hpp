@@ -42,7 +42,7 @@ constexpr Result<TokenPools> pools_of_budget(u64 budget, const Local& local,
     }
     const u64 cell = plain_cell(local, options);
     if (cell == 0) {
-        return Errc::unsupported;  // no attention layer: the engine divides by zero
+        return Error{.code = Errc::unsupported, .what = Uncovered::no_attention};  // the engine divides by zero
     }
     return TokenPools{.tokens = round_down(budget / cell, options.page)};
 }

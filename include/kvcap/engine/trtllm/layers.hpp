@@ -8,6 +8,7 @@
 #include <kvcap/engine/scale.hpp>
 #include <kvcap/engine/trtllm/blocks.hpp>
 #include <kvcap/engine/trtllm/states.hpp>
+#include <kvcap/engine/uncovered.hpp>
 
 namespace kvcap::inline v1::trtllm {
 
@@ -44,7 +45,7 @@ constexpr Result<Sharding> attention_ranks(const ModelSpec& model, const Shardin
         return wrong;
     }
     if (given.cp != 1) {
-        return Error{.code = Errc::unsupported, .got = given.cp};
+        return Error{.code = Errc::unsupported, .what = Uncovered::context_ranks, .got = given.cp};
     }
     Sharding ranks = given;
     ranks.tp = options.attention_dp ? 1 : given.tp;
@@ -62,21 +63,21 @@ constexpr u64 window_of(const LayerForm& form, const Options& options) noexcept 
                                              : options.max_seq_len;
 }
 
-/// Whose tokens its managers count: a sequence's own, or all of an encoder's. Sinks beside a window are refused by
-/// its own check ("streamLLM is not supported at the moment", kvCacheManager.cpp).
-constexpr bool counted(const Retention& stays) noexcept {
-    const bool encoder = stays.source == Source::encoder && stays.keep == Keep::everything;
-    return (stays.source == Source::decoder || encoder) && !stays.keeps_sinks();
-}
-
-/// Keys and values need one width; strided, budgeted and compressed caches are not covered.
-constexpr bool covered(const LayerForm& form) noexcept {
-    const Retention& stays = form.retention;
-    if (stays.keep == Keep::budget || stays.stride != 1 || stays.lag != 0 || form.kind == Kind::compressor) {
-        return false;
+/// Keys and values need one width; strided and compressed caches are not covered. Sinks beside a window are refused by
+/// its own check ("streamLLM is not supported at the moment", kvCacheManager.cpp). pre: no state
+constexpr Error check_cover(const LayerForm& form) noexcept {
+    if (form.kind == Kind::compressor) {
+        return {.code = Errc::unsupported, .what = Uncovered::compressor};
     }
-    return form.streams.size() != 2 || form.streams[0].role != Role::key ||
-           form.streams[0].width == form.streams[1].width;
+    if (form.retention.stride != 1) {
+        return not_covered(form.retention, Uncovered::stride);
+    }
+    const bool pair = form.streams.size() == 2 && form.streams[0].role == Role::key;
+    if (pair && form.streams[0].width != form.streams[1].width) {
+        return {.code = Errc::unsupported, .what = Uncovered::unequal_widths, .got = form.streams[1].width,
+                .want = form.streams[0].width};
+    }
+    return {};
 }
 
 constexpr Result<u64> elements_of(const LayerForm& form, const Sharding& ranks) noexcept {
@@ -115,7 +116,7 @@ constexpr bool add_window(StageLayers& stage, u64 tokens, u64 elements, u64 inde
 constexpr Error add_state(StageLayers& stage, const LayerForm& form, const Sharding& ranks,
                           const Options& options) noexcept {
     if (form.kind != Kind::mamba2 && form.kind != Kind::gated_delta) {
-        return {.code = Errc::unsupported};
+        return {.code = Errc::unsupported, .what = unserved_state(form.kind)};
     }
     const Result<StateBytes> bytes = state_bytes(form, ranks.tp, options);
     stage.state += bytes ? bytes->total() : 0;
@@ -127,14 +128,14 @@ constexpr Error add_cache(StageLayers& stage, const LayerForm& form, const Shard
     if (form.retention.keep == Keep::once) {
         return {};
     }
-    if (!counted(form.retention)) {
-        return {.code = Errc::unsupported};
+    if (const Uncovered what = unserved(form.retention); what != Uncovered::nothing) {
+        return not_covered(form.retention, what);
     }
     if (form.retention.keep == Keep::last) {
         return add_state(stage, form, ranks, options);
     }
-    if (!covered(form)) {
-        return {.code = Errc::unsupported};
+    if (const Error wrong = check_cover(form); wrong.code != Errc::ok) {
+        return wrong;
     }
     const bool index = form.kind == Kind::index;
     const Result<u64> elements = index ? Result<u64>{u64{0}} : elements_of(form, ranks);

@@ -28,6 +28,7 @@ struct BackendNeed {
     }
 };
 
+/// In the order in which vLLM lists them.
 enum class Unfit : u8 { none, head_size, kv_cache_dtype, block_size, mla, sinks, sparse, capability };
 
 /// vLLM's own words (`validate_configuration`).
@@ -92,16 +93,30 @@ constexpr bool sinks(const BackendRow& row, const BackendNeed& need) noexcept {
 
 }  // namespace backend_checks
 
-/// The first reason why a backend cannot serve this, in the order in which vLLM lists them.
-constexpr Unfit unfit(const BackendRow& row, const BackendNeed& need) noexcept {
+/// Whether a backend cannot serve this for that reason.
+constexpr bool is_unfit(Unfit why, const BackendRow& row, const BackendNeed& need) noexcept {
     using namespace backend_checks;
-    return !head_size(row, need)            ? Unfit::head_size
-           : !dtype(row, need)              ? Unfit::kv_cache_dtype
-           : !block(row, need.block)        ? Unfit::block_size
-           : row.latents != need.latents    ? Unfit::mla
-           : need.sinks && !sinks(row, need) ? Unfit::sinks
-           : row.sparse != need.index_keys  ? Unfit::sparse
-           : need.capability < row.oldest || need.capability > row.newest ? Unfit::capability : Unfit::none;
+    switch (why) {
+        case Unfit::none: break;
+        case Unfit::head_size: return !head_size(row, need);
+        case Unfit::kv_cache_dtype: return !dtype(row, need);
+        case Unfit::block_size: return !block(row, need.block);
+        case Unfit::mla: return row.latents != need.latents;
+        case Unfit::sinks: return need.sinks && !sinks(row, need);
+        case Unfit::sparse: return row.sparse != need.index_keys;
+        case Unfit::capability: return need.capability < row.oldest || need.capability > row.newest;
+    }
+    return false;
+}
+
+/// The first reason; none: it can.
+constexpr Unfit unfit(const BackendRow& row, const BackendNeed& need) noexcept {
+    for (u8 i = 1; i <= static_cast<u8>(Unfit::capability); ++i) {
+        if (is_unfit(Unfit{i}, row, need)) {
+            return Unfit{i};
+        }
+    }
+    return Unfit::none;
 }
 
 /// Backends in the order in which vLLM tries them.

@@ -168,7 +168,7 @@ constexpr Result<Found> find(const ClassBits& bits, const Wanted& wanted) noexce
             }
             return find_chunk(bits, wanted);
         case SpecKind::cross:
-            return Error{.code = Errc::unsupported, .got = static_cast<u64>(SpecKind::cross)};
+            return Error{.code = Errc::unsupported, .what = Uncovered::encoder_prefix};
         case SpecKind::full:
         case SpecKind::mla:
         case SpecKind::sink:

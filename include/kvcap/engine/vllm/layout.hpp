@@ -17,18 +17,15 @@ struct Making {
 
 constexpr Result<SpecKind> kind_of(const LayerForm& form) noexcept {
     const Retention& kept = form.retention;
-    const Error unknown{.code = Errc::unsupported, .got = static_cast<u64>(form.kind)};
     const bool latent = form.kind != Kind::attention;
     const bool encoder = kept.source == Source::encoder;
     const bool crossing = encoder && kept.keep == Keep::everything && !latent;
-    if (kept.source == Source::prompt || (encoder && !crossing)) {
-        return unknown;
+    if (const Uncovered what = encoder && !crossing ? Uncovered::encoder_part : unserved(kept);
+        what != Uncovered::nothing) {
+        return not_covered(kept, what);
     }
     if (is_state(form)) {
         return SpecKind::state;
-    }
-    if (kept.keep == Keep::budget || kept.lag != 0 || kept.keeps_sinks()) {
-        return unknown;
     }
     if (crossing) {
         return SpecKind::cross;
@@ -37,10 +34,12 @@ constexpr Result<SpecKind> kind_of(const LayerForm& form) noexcept {
         case Keep::everything:
             return latent ? SpecKind::mla : kept.sinks.value != 0 ? SpecKind::sink : SpecKind::full;
         case Keep::window: return latent ? SpecKind::window_mla : SpecKind::window;
-        case Keep::chunk: return latent ? Result<SpecKind>{unknown} : Result<SpecKind>{SpecKind::chunked};
+        case Keep::chunk:
+            return latent ? Result<SpecKind>{Error{.code = Errc::unsupported, .what = Uncovered::chunked_latent}}
+                          : Result<SpecKind>{SpecKind::chunked};
         default: break;
     }
-    return unknown;
+    return Errc::unsupported;
 }
 
 /// Whether a spec of this kind knows its value's width.
@@ -135,7 +134,7 @@ constexpr Result<Spec> spec_of(const LayerForm& form, u32 index, bool skipped, c
     const bool fixed = facts.own_format || form.kind == Kind::compressor;
     const KvDtype stored = skipped ? KvDtype::automatic : facts.own_dtype ? facts.dtype : options.kv_dtype;
     if (!has_layout(facts, stored)) {
-        return Error{.code = Errc::unsupported, .got = static_cast<u64>(stored)};
+        return Error{.code = Errc::unsupported, .what = Uncovered::kv_format, .got = static_cast<u64>(stored)};
     }
     Spec spec{.kind = *kind, .quant = stored};
     const Result<Packing> packing =

@@ -4,6 +4,7 @@
 // Triton; 656 bytes: FlashMLA sparse), model_executor/layers/mamba/mamba_utils.py.
 #pragma once
 
+#include <kvcap/engine/uncovered.hpp>
 #include <kvcap/engine/vllm/spec.hpp>
 #include <kvcap/sharding.hpp>
 
@@ -32,7 +33,8 @@ constexpr Result<Packing> pack_heads(KvDtype dtype, u32 heads, u64 key, u64 valu
         case KvDtype::int4_per_token_head: return Packing{heads, key / 2 + value / 2 + 8};
         case KvDtype::nvfp4:
             if (key != value) {
-                return Error{.code = Errc::unsupported, .got = value, .want = key};
+                return Error{
+                    .code = Errc::unsupported, .what = Uncovered::unequal_widths, .got = value, .want = key};
             }
             return Packing{2 * heads, key / 2 + key / 16};
         case KvDtype::turboquant_k8v4: return Packing{heads, turboquant_cell(key, value, 8, 4)};
@@ -40,7 +42,7 @@ constexpr Result<Packing> pack_heads(KvDtype dtype, u32 heads, u64 key, u64 valu
         case KvDtype::turboquant_k3v4_nc: return Packing{heads, turboquant_cell(key, value, 3, 4)};
         case KvDtype::turboquant_3bit_nc: return Packing{heads, turboquant_cell(key, value, 3, 3)};
     }
-    return Errc::unsupported;
+    return Error{.code = Errc::unsupported, .what = Uncovered::kv_format};
 }
 
 inline constexpr u64 flash_mla_cell = 656;
@@ -56,7 +58,7 @@ constexpr Result<Packing> pack_latent(KvDtype dtype, u64 width, u64 plain) noexc
         case KvDtype::int4_per_token_head: return Packing{1, width / 2 + 8};
         default: break;
     }
-    return Error{.code = Errc::unsupported, .got = static_cast<u64>(dtype)};
+    return Error{.code = Errc::unsupported, .what = Uncovered::kv_format, .got = static_cast<u64>(dtype)};
 }
 
 constexpr bool is_state(const LayerForm& form) noexcept { return form.retention.keep == Keep::last; }
@@ -98,7 +100,8 @@ constexpr Result<Heads> heads_of(const LayerForm& form, const Sharding& sharding
             return local ? row.error() : local.error();
         }
         if (heads.local != 0 && heads.local != *local) {
-            return Error{.code = Errc::unsupported, .got = *local, .want = heads.local};
+            return Error{
+                .code = Errc::unsupported, .what = Uncovered::unequal_heads, .got = *local, .want = heads.local};
         }
         heads.local = *local;
         (stream.role == Role::value ? heads.value : heads.key) += stream.width;
@@ -141,7 +144,7 @@ constexpr bool known_state(Kind kind) noexcept {
 constexpr Result<u64> state_bytes(const LayerForm& form, const Options& options,
                                   const Sharding& sharding) noexcept {
     if (!known_state(form.kind)) {
-        return Error{.code = Errc::unsupported, .got = static_cast<u64>(form.kind)};
+        return Error{.code = Errc::unsupported, .what = unserved_state(form.kind)};
     }
     const StateWidths widths = state_widths(form, options);
     u64 sum = 0;

@@ -66,7 +66,7 @@ constexpr Result<TailClass> tail_class(const ObjectGroup& group, u64 block, u64 
                          .sinks = ceil_div(group.sinks.value, block)};
     }
     if (group.sinks.value != 0) {
-        return Error{.code = Errc::unsupported, .got = group.sinks.value};
+        return Error{.code = Errc::unsupported, .what = Uncovered::sinks, .got = group.sinks.value};
     }
     if (group.span.value % block != 0) {
         return Error{.code = Errc::not_divisible, .got = group.span.value, .want = block};
