@@ -144,7 +144,8 @@ constexpr bool known_state(Kind kind) noexcept {
 constexpr Result<u64> state_bytes(const LayerForm& form, const Options& options,
                                   const Sharding& sharding) noexcept {
     if (!known_state(form.kind)) {
-        return Error{.code = Errc::unsupported, .what = unserved_state(form.kind)};
+        const Uncovered what = unserved(form.retention);
+        return not_covered(form.retention, what != Uncovered::nothing ? what : unserved_state(form.kind));
     }
     const StateWidths widths = state_widths(form, options);
     u64 sum = 0;

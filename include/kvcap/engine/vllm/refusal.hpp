@@ -71,7 +71,8 @@ constexpr Error error_of(const Refusal& refusal) noexcept {
 
 /// The Reason of an Error that error_of made of one without numbers; none: of another.
 constexpr Reason reason_of(const Error& error) noexcept {
-    const bool ours = error.code == Errc::refused_combination && error.got <= static_cast<u64>(Reason::no_valid_backend);
+    const bool ours =
+        error.code == Errc::refused_combination && error.got <= static_cast<u64>(Reason::no_valid_backend);
     return ours ? static_cast<Reason>(error.got) : Reason::none;
 }
 
