@@ -70,8 +70,8 @@ vllm::KvDtype dtype_of(const EngineQuestion& question, const vllm::Rules& rules,
             return row.dtype;
         }
         if (row.name == name) {
-            stop(Exit::usage, fmt::format("--kv-cache-dtype: {} has no {}; the first with it is vLLM 0.{}.{}{}",
-                                          name_of(rules), name, row.release, row.patch,
+            stop(Exit::usage, fmt::format("--kv-cache-dtype: {} has no {}; the first with it is vLLM 0.{}.0{}",
+                                          name_of(rules), name, row.release,
                                           rules.release == 0 ? fmt::format(" of {}", day_text(row.day)) : ""));
         }
         if (had) {

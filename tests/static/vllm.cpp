@@ -177,8 +177,7 @@ constexpr u64 formats_of(const vllm::Rules& rules) {
     return count;
 }
 static_assert(formats_of(vllm::rules_of_release(10).value()) == 4);
-static_assert(formats_of(vllm::rules_of_release(11).value()) == 4);
-static_assert(formats_of(vllm::rules_of_release(11, 1).value()) == 5);
+static_assert(formats_of(vllm::rules_of_release(11).value()) == 5);
 static_assert(formats_of(vllm::rules_of_release(19, 1).value()) == 5);
 static_assert(formats_of(vllm::rules_of_release(20).value()) == 12);
 static_assert(formats_of(vllm::rules_of_release(25).value()) == 13);

@@ -15,42 +15,37 @@ constexpr bool same_text(const char* a, const char* b) noexcept {
     return *a == *b;
 }
 
-/// release, patch: first 0.N.P whose source has the word; 0: all known releases have it. day: of that release; 0: not
-/// known, and then no day is refused.
+/// release, day: first 0.N whose source has the format, and the day it appeared; 0: all known releases have it.
 struct DtypeName {
     KvDtype dtype{};
     const char* name = "";
     u16 release = 0;
-    u16 patch = 0;
     u32 day = 0;
 };
 
 /// The first name of a dtype is the one that is printed.
 /// Source: CacheDType (config/cache.py; 0.10: config/__init__.py) in the source packages of 0.10.0 to 0.28.0.
-/// 0.11.0 makes fp8_ds_mla of fp8 (PR 25988) but does not take the word. nvfp4_4over6: PR 45187.
+/// 0.11.0 has fp8_ds_mla as what it makes of fp8, 0.11.1 as a word of its own. nvfp4_4over6: PR 45187.
 inline constexpr DtypeName dtype_names[] = {
     {KvDtype::automatic, "auto"},
     {KvDtype::fp8, "fp8"},
     {KvDtype::fp8, "fp8_e4m3"},
     {KvDtype::fp8, "fp8_e5m2"},
-    {KvDtype::fp8_ds_mla, "fp8_ds_mla", 11, 1, 0},
-    {KvDtype::int8_per_token_head, "int8_per_token_head", 20, 0, 20260427},
-    {KvDtype::fp8_per_token_head, "fp8_per_token_head", 20, 0, 20260427},
-    {KvDtype::int4_per_token_head, "int4_per_token_head", 25, 0, 20260711},
-    {KvDtype::nvfp4, "nvfp4", 20, 0, 20260427},
-    {KvDtype::nvfp4, "nvfp4_4over6", 28, 0, 20260820},
-    {KvDtype::turboquant_k8v4, "turboquant_k8v4", 20, 0, 20260427},
-    {KvDtype::turboquant_4bit_nc, "turboquant_4bit_nc", 20, 0, 20260427},
-    {KvDtype::turboquant_k3v4_nc, "turboquant_k3v4_nc", 20, 0, 20260427},
-    {KvDtype::turboquant_3bit_nc, "turboquant_3bit_nc", 20, 0, 20260427},
+    {KvDtype::fp8_ds_mla, "fp8_ds_mla", 11, 20251004},
+    {KvDtype::int8_per_token_head, "int8_per_token_head", 20, 20260427},
+    {KvDtype::fp8_per_token_head, "fp8_per_token_head", 20, 20260427},
+    {KvDtype::int4_per_token_head, "int4_per_token_head", 25, 20260711},
+    {KvDtype::nvfp4, "nvfp4", 20, 20260427},
+    {KvDtype::nvfp4, "nvfp4_4over6", 28, 20260820},
+    {KvDtype::turboquant_k8v4, "turboquant_k8v4", 20, 20260427},
+    {KvDtype::turboquant_4bit_nc, "turboquant_4bit_nc", 20, 20260427},
+    {KvDtype::turboquant_k3v4_nc, "turboquant_k3v4_nc", 20, 20260427},
+    {KvDtype::turboquant_3bit_nc, "turboquant_3bit_nc", 20, 20260427},
 };
 
 /// Whether a vLLM has the format.
 constexpr bool has(const Rules& rules, const DtypeName& format) noexcept {
-    if (rules.release == 0) {
-        return rules.day >= format.day;
-    }
-    return rules.release > format.release || (rules.release == format.release && rules.patch >= format.patch);
+    return rules.release != 0 ? rules.release >= format.release : rules.day >= format.day;
 }
 
 constexpr const char* name_of(KvDtype dtype) noexcept {
