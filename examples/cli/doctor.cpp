@@ -5,6 +5,7 @@
 
 #include <kvcap/report/diagnose/implausible.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -115,9 +116,25 @@ std::string prediction_text(const report::Prediction& prediction, const Session&
     return prediction.agrees ? broken_paragraph(text) + '\n' : session.warning(broken_paragraph(text)) + '\n';
 }
 
+/// "2 of 3 checks not made; the log lacks block_size_metrics, capacity_tokens_metrics"
+std::string unchecked_text(const report::Checks& checks) {
+    std::vector<std::string> names;
+    for (const report::Unchecked& one : checks.unchecked) {
+        for (const std::string& name : one.missing) {
+            if (std::find(names.begin(), names.end(), name) == names.end()) {
+                names.push_back(name);
+            }
+        }
+    }
+    const std::size_t all = checks.made.size() + checks.unchecked.size();
+    return names.empty() ? "" : paragraph(fmt::format("{} of {} not made; the log lacks {}", checks.unchecked.size(),
+                                                      report::counted(all, "check", "checks"),
+                                                      fmt::join(names, ", "))) + '\n';
+}
+
 std::string screen(const report::Doctored& one, u64 most, const Session& session) {
     std::string out = heading(one, session) + figures(one.start.facts) + '\n';
-    for (const report::Check& check : one.checks) {
+    for (const report::Check& check : one.checks.made) {
         if (!check.agrees()) {
             out += session.warning(
                        paragraph(fmt::format("DISAGREES: {}: {:.6g} printed, {:.6g} to {:.6g} expected{}", check.what,
@@ -125,6 +142,7 @@ std::string screen(const report::Doctored& one, u64 most, const Session& session
                    '\n';
         }
     }
+    out += unchecked_text(one.checks);
     out += prediction_text(one.prediction, session) + '\n';
     for (std::size_t i = 0; i < one.findings.size() && i < most; ++i) {
         out += finding_text(one.findings[i], session);

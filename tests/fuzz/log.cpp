@@ -27,7 +27,7 @@ std::string doctored(kvcap::LogReading reading) {
         for (const report::Finding& finding : findings) {
             expect_shown(finding.seen + finding.meaning + finding.change, false);
         }
-        std::vector<report::Check> checks = report::checks_of(start);
+        report::Checks checks = report::checks_of(start);
         all.push_back({std::move(start), std::move(findings), std::move(checks), {}});
     }
     return report::doctor_json(all, reading.lines, reading.bytes);

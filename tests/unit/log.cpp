@@ -216,9 +216,24 @@ TEST_CASE("twelve misreadings", "[log]") {
         const LogStart start = only(
             "Setting attention block size to 256 tokens to "
             "ensure\nvllm:cache_config_info{block_size=\"4\",num_gpu_blocks=\"100\"} 1.0\n");
-        const std::vector<report::Check> checks = report::checks_of(start);
+        const std::vector<report::Check> checks = report::checks_of(start).made;
         CHECK(std::any_of(checks.begin(), checks.end(), [](const report::Check& check) { return !check.agrees(); }));
         CHECK(start.facts.number("block_size") == 256);
+    }
+    SECTION("numbers decide whether a sentence is founded, words of the log do not") {
+        const LogStart start = only(
+            "non-default args: {'quantization': 'gptq-inf'}\nAvailable KV cache memory: 5.38 GiB\n");
+        const std::vector<report::Finding> found = report::diagnose(start);
+        CHECK(std::any_of(found.begin(), found.end(), [](const report::Finding& each) {
+            return each.kind == "weights-not-kv" && each.seen == "gptq-inf weights";
+        }));
+        report::Diagnosis on{start.facts};
+        on.add("words", {}, report::said("nan {} inf", std::string{"nan"}), "inf", "nan");
+        CHECK(on.findings.size() == 1);
+        on.add("none", {}, report::said("{:.2f}", on["total_gib"]), "x");
+        on.add("none", {}, "x", report::said("{}", report::commas(on["total_gib"])));
+        on.add("none", {}, "x", "x", report::said("a {}", report::said("{:.1f}", 1 / on["available_kv_gib"] / 0.0)));
+        CHECK(on.findings.size() == 1);
     }
     SECTION("sliding layers hold KV: 5.38 GiB and 78,384 tokens are 73,728 bytes each") {
         CHECK(figure(only("Available KV cache memory: 5.38 GiB\nGPU KV cache size: 78,384 tokens\n"),

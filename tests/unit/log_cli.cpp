@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // kvcap doctor as a script sees it: exit codes, JSON, and nothing of a log on the screen that a terminal would obey.
-#include "program.hpp"
+#include "checked.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -43,6 +43,35 @@ TEST_CASE("doctor: 0 when printed and predicted agree, 1 when not, 3 without an 
               .code == 1);
     CHECK(doctor("nothing here\n").code == 3);
     CHECK(doctor("GPU KV cache size: 64 tokens\n", "--model no-such-model").code == 3);
+}
+
+TEST_CASE("doctor: checks that a log does not allow are named with the figures they lack", "[cli][log]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string tokens = "Available KV cache memory: 40.00 GiB\nGPU KV cache size: 389,744 tokens\n";
+    const nlohmann::json alone = nlohmann::json::parse(doctor(tokens, "--json").out)["engines"][0];
+    CHECK(schemas::violation_of(nlohmann::json::parse(doctor(tokens, "--json").out), "doctor") == "");
+    CHECK(alone["checks"].empty());
+    REQUIRE(alone["unchecked"].size() == 3);
+    CHECK(alone["unchecked"][1]["what"] == "log and metrics print the same tokens");
+    CHECK(alone["unchecked"][1]["missing"] == nlohmann::json::array({"capacity_tokens_metrics"}));
+    CHECK(alone["unchecked"][2]["missing"] == nlohmann::json::array({"block_size_set", "block_size_metrics"}));
+    const program::Ran shown = doctor(tokens);
+    CHECK(shown.out.find("3 of 3 checks not made; the log lacks equivalent_utilization,") != std::string::npos);
+    CHECK(program::widest(shown.out) <= 80);
+    const nlohmann::json blocks = nlohmann::json::parse(
+        doctor("Setting attention block size to 256 tokens to ensure\n"
+               "vllm:cache_config_info{block_size=\"256\",num_gpu_blocks=\"100\"} 1.0\n",
+               "--json").out)["engines"][0];
+    CHECK(blocks["checks"].size() + blocks["unchecked"].size() == 3);
+    CHECK(blocks["checks"].back()["agrees"] == true);
+    const nlohmann::json cells = nlohmann::json::parse(
+        doctor("llama_kv_cache: size = 2560.00 MiB (  8192 cells,  10 layers,  4/4 seqs), K (f16): 1280.00 MiB, "
+               "V (f16): 1280.00 MiB\n",
+               "--json").out)["engines"][0];
+    REQUIRE(cells["checks"].size() == 1);
+    CHECK(cells["unchecked"][0]["missing"] == nlohmann::json::array({"kv_buffer_mib"}));
 }
 
 TEST_CASE("doctor: control characters of a log stay there", "[cli][log]") {

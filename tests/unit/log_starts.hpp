@@ -80,7 +80,7 @@ inline double figure(const LogStart& start, std::string_view kind, std::string_v
 }
 
 inline bool all_agree(const LogStart& start, std::size_t count) {
-    const std::vector<kvcap::report::Check> checks = kvcap::report::checks_of(start);
+    const std::vector<kvcap::report::Check> checks = kvcap::report::checks_of(start).made;
     CHECK(checks.size() == count);
     return std::all_of(checks.begin(), checks.end(), [](const auto& check) { return check.agrees(); });
 }

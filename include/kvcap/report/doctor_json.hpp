@@ -64,11 +64,11 @@ struct Prediction {
 struct Doctored {
     LogStart start;
     std::vector<Finding> findings{};
-    std::vector<Check> checks{};
+    Checks checks{};
     Prediction prediction{};
 
     bool agrees() const {
-        return std::all_of(checks.begin(), checks.end(), [](const Check& check) { return check.agrees(); }) &&
+        return std::all_of(checks.made.begin(), checks.made.end(), [](const Check& check) { return check.agrees(); }) &&
                (!prediction.asked || prediction.agrees);
     }
 };
@@ -152,6 +152,18 @@ inline void put_prediction(Json& json, const Prediction& prediction) {
     json.end();
 }
 
+inline void put_unchecked(Json& json, const std::vector<Unchecked>& all) {
+    json.array("unchecked");
+    for (const Unchecked& one : all) {
+        json.object({}, Layout::flat).field("what", std::string_view{one.what}).array("missing", Layout::flat);
+        for (const std::string& name : one.missing) {
+            json.item(std::string_view{name});
+        }
+        json.end().end();
+    }
+    json.end();
+}
+
 inline std::string doctor_json(const std::vector<Doctored>& engines, u64 lines, u64 bytes) {
     Json json;
     json.object().field("schema", "kvcap.doctor/1").field("lines", lines).field("bytes", bytes).array("engines");
@@ -165,7 +177,7 @@ inline std::string doctor_json(const std::vector<Doctored>& engines, u64 lines, 
             put_finding(json, finding);
         }
         json.end().array("checks");
-        for (const Check& check : one.checks) {
+        for (const Check& check : one.checks.made) {
             json.object({}, Layout::flat).field("what", std::string_view{check.what});
             put_number(json, "printed", check.printed);
             put_number(json, "low", check.low);
@@ -173,6 +185,7 @@ inline std::string doctor_json(const std::vector<Doctored>& engines, u64 lines, 
             json.field("agrees", check.agrees()).end();
         }
         json.end();
+        put_unchecked(json, one.checks.unchecked);
         put_prediction(json, one.prediction);
         json.field("agrees", one.agrees()).end();
     }

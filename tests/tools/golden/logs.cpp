@@ -146,7 +146,7 @@ Json doctored(const std::filesystem::path& log) {
     std::vector<report::Doctored> all;
     for (LogStart& start : reading.starts) {
         std::vector<report::Finding> findings = report::diagnose(start, token_bytes(start));
-        std::vector<report::Check> checks = report::checks_of(start);
+        report::Checks checks = report::checks_of(start);
         all.push_back({std::move(start), std::move(findings), std::move(checks), {}});
     }
     return Json::parse(report::doctor_json(all, reading.lines, reading.bytes));

@@ -3,10 +3,9 @@
 // its figures by name, printed or computed. Data only: screens and JSON are made of it.
 #pragma once
 
-#include <fmt/format.h>
 #include <kvcap/io/log.hpp>
+#include <kvcap/report/diagnose/sentence.hpp>
 
-#include <cmath>
 
 namespace kvcap::inline v1::report {
 
@@ -42,22 +41,6 @@ inline constexpr double kib = 1024;
 inline constexpr double mib = 1024 * kib;
 inline constexpr double gib = 1024 * mib;
 
-/// No word of the text is what a number prints as that is none, or no finite one.
-inline bool all_finite(std::string_view text) noexcept {
-    const auto in_word = [](char c) {
-        return c == '_' || (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
-    };
-    for (const std::string_view word : {"nan", "inf"}) {
-        for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
-            const std::size_t end = at + word.size();
-            if ((at == 0 || !in_word(text[at - 1])) && (end == text.size() || !in_word(text[end]))) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
 /// One start's facts and the findings made of them.
 class Diagnosis {
 public:
@@ -75,12 +58,13 @@ public:
 
     /// `from`: names of the facts it rests on, for the lines; the reference holds until the next one is added. A
     /// sentence with a figure that is not there, or divided by zero, is not kept.
-    Finding& add(std::string_view kind, std::initializer_list<std::string_view> from, std::string seen,
-                 std::string meaning, std::string change = {}) {
-        if (!all_finite(seen) || !all_finite(meaning) || !all_finite(change)) {
+    Finding& add(std::string_view kind, std::initializer_list<std::string_view> from, Sentence seen, Sentence meaning,
+                 Sentence change = {}) {
+        if (!seen.founded || !meaning.founded || !change.founded) {
             return unfounded_ = {};
         }
-        findings.push_back({std::string{kind}, std::move(seen), std::move(meaning), std::move(change)});
+        findings.push_back(
+            {std::string{kind}, std::move(seen.text), std::move(meaning.text), std::move(change.text)});
         for (const std::string_view name : from) {
             const logs::Datum* datum = facts_.find(name);
             if (datum != nullptr && datum->line != 0) {
@@ -109,15 +93,6 @@ bool known(double value, More... more) noexcept {
     return std::isfinite(value) && known(more...);
 }
 
-/// "1,234,567"
-inline std::string with_commas(double value) {
-    std::string out = fmt::format("{:.0f}", std::abs(value));
-    for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(out.size()) - 3; i > 0; i -= 3) {
-        out.insert(static_cast<std::size_t>(i), ",");
-    }
-    return (value < 0 ? "-" : "") + out;
-}
-
 /// The number in [low, high] that is a multiple of the largest power of two: sizes of layouts are such numbers.
 struct Round {
     double value = std::nan("");
@@ -144,10 +119,10 @@ inline void per_token(Diagnosis& on, std::string_view amount, double tokens, dou
     }
     on.add(
           "bytes-per-token", {amount},
-          fmt::format("{} GiB of cache for {} tokens", on.text(amount), with_commas(tokens)),
-          fmt::format(
-              "on average {} to {} bytes a token{}", with_commas(std::ceil(low)), with_commas(std::floor(high)),
-              known(round.value) ? fmt::format("; the round number in between is {}", with_commas(round.value)) : ""))
+          said("{} GiB of cache for {} tokens", on.text(amount), commas(tokens)),
+          said(
+              "on average {} to {} bytes a token{}", commas(std::ceil(low)), commas(std::floor(high)),
+              known(round.value) ? said("; the round number in between is {}", commas(round.value)) : ""))
         .with("bytes_per_token", round.value)
         .with("bytes_per_token_middle", (low + high) / 2)
         .with("kib_per_token", round.value / kib);

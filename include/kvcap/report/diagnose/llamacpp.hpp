@@ -42,8 +42,8 @@ inline std::string word(const logs::Datum& row, std::string_view name) {
 
 inline void quantised(Diagnosis& on, const std::string& type, double amount) {
     if (type == "f16" || type == "bf16") {
-        Finding& found = on.add("quantise", {}, fmt::format("{:.2f} MiB in {}", amount, type),
-                                fmt::format("q8_0 would take {:.0f} MiB", amount * q8_of_f16), "-ctk q8_0 -ctv q8_0");
+        Finding& found = on.add("quantise", {}, said("{:.2f} MiB in {}", amount, type),
+                                said("q8_0 would take {:.0f} MiB", amount * q8_of_f16), "-ctk q8_0 -ctv q8_0");
         found.with("q4_mib", amount * 18 / 64)
             .with("q8_mib", amount * q8_of_f16)
             .with("gain_mib", amount * (1 - q8_of_f16));
@@ -58,20 +58,20 @@ inline void one_cache(Diagnosis& on) {
     const double amount = on["kv_mib"], cells = on["cells"], layers = on["kv_layers"];
     if (known(amount, cells) && cells > 0) {
         on.add("bytes-per-token", {"kv_mib", "cells"},
-               fmt::format("{:.2f} MiB for {} cells", amount, with_commas(cells)),
-               fmt::format("{} bytes a token", with_commas(amount * mib / cells)))
+               said("{:.2f} MiB for {} cells", amount, commas(cells)),
+               said("{} bytes a token", commas(amount * mib / cells)))
             .with("bytes_per_token", amount * mib / cells)
             .with("per_layer", amount * mib / cells / layers);
     }
     if (known(amount)) {
-        on.add("amount", {"kv_mib"}, fmt::format("{:.2f} MiB of cache", amount),
-               fmt::format("{:.3f} GiB", amount / 1024))
+        on.add("amount", {"kv_mib"}, said("{:.2f} MiB of cache", amount),
+               said("{:.3f} GiB", amount / 1024))
             .with("kv_gib", amount / 1024)
             .with("per_sequence_mib", amount / on["n_seq_max"]);
         quantised(on, on.text("kv_type_k"), amount);
     }
     if (const double width = on["kv_lora_rank"] + on["qk_rope"]; known(width)) {
-        on.add("latent", {"kv_lora_rank"}, fmt::format("one latent of {:.0f} a layer", width),
+        on.add("latent", {"kv_lora_rank"}, said("one latent of {:.0f} a layer", width),
                "no V at all where kv^T is not used")
             .with("width", width)
             .with("layers", layers);
@@ -79,8 +79,8 @@ inline void one_cache(Diagnosis& on) {
     const double compute = on["compute_mib"];
     if (known(amount, compute) && amount > 0 && compute > amount) {
         on.add("graph-dominates", {"compute_mib", "kv_mib"},
-               fmt::format("{:.2f} MiB of compute buffer beside {:.2f} MiB of cache", compute, amount),
-               fmt::format("{:.1f} times the cache", compute / amount),
+               said("{:.2f} MiB of compute buffer beside {:.2f} MiB of cache", compute, amount),
+               said("{:.1f} times the cache", compute / amount),
                "a smaller micro-batch (-ub), flash attention, or -amb in the fork: the lever is not the cache type")
             .with("compute", compute)
             .with("kv", amount)
@@ -90,9 +90,9 @@ inline void one_cache(Diagnosis& on) {
     if (known(amount, per_seq) && !known(cells)) {
         for (const double slots : {1.0, 2.0, 4.0, 8.0}) {
             on.add("slots", {"kv_mib", "n_ctx_per_seq"},
-                   fmt::format("{:.2f} MiB, {} cells a sequence", amount, with_commas(per_seq)),
-                   fmt::format("one reading: {:.0f} slots, {} cells at {} bytes; the model or n_seq_max decides",
-                               slots, with_commas(per_seq * slots), with_commas(amount * mib / per_seq / slots)))
+                   said("{:.2f} MiB, {} cells a sequence", amount, commas(per_seq)),
+                   said("one reading: {:.0f} slots, {} cells at {} bytes; the model or n_seq_max decides",
+                               slots, commas(per_seq * slots), commas(amount * mib / per_seq / slots)))
                 .with("slots", slots)
                 .with("cells", per_seq * slots)
                 .with("bytes_per_token", amount * mib / per_seq / slots);
@@ -116,9 +116,9 @@ inline void several_caches(Diagnosis& on) {
             const double batch = std::exp2(std::floor(std::log2(std::max(1.0, cells - 1))));
             const double small = cells - batch + 512;
             if (batch > 512) {
-                on.add("window-cells", {}, fmt::format("{} window cells", with_commas(cells)),
-                       fmt::format("a micro-batch of 512 instead of {} would need {} cells, {:.2f} MiB",
-                                   with_commas(batch), with_commas(small), amount * small / cells),
+                on.add("window-cells", {}, said("{} window cells", commas(cells)),
+                       said("a micro-batch of 512 instead of {} would need {} cells, {:.2f} MiB",
+                                   commas(batch), commas(small), amount * small / cells),
                        "-ub 512")
                     .with("cells", cells)
                     .with("mib", amount)
@@ -134,16 +134,16 @@ inline void several_caches(Diagnosis& on) {
         quantised(on, word(cache, "kv_type_k"), amount);
     }
     if (caches != nullptr && caches->items.size() > 1) {
-        on.add("several-caches", {}, fmt::format("{} caches print one line each", caches->items.size()),
-               fmt::format("{:.2f} MiB in all: the lines add up, none replaces another", sum))
+        on.add("several-caches", {}, said("{} caches print one line each", caches->items.size()),
+               said("{:.2f} MiB in all: the lines add up, none replaces another", sum))
             .with("sum_mib", sum)
             .with("sum_gib", sum / 1024);
     }
     if (full_cells > 0 && full_layers > 0) {
         on.add("slope-constant", {},
-               fmt::format("{:.2f} MiB grow with the context, {:.2f} MiB do not", full, constant),
-               fmt::format("{} bytes a token; all {:.0f} layers full would take {:.0f} MiB",
-                           with_commas(full * mib / full_cells), layers, full / full_layers * layers))
+               said("{:.2f} MiB grow with the context, {:.2f} MiB do not", full, constant),
+               said("{} bytes a token; all {:.0f} layers full would take {:.0f} MiB",
+                           commas(full * mib / full_cells), layers, full / full_layers * layers))
             .with("bytes_per_token", full * mib / full_cells)
             .with("constant_mib", constant)
             .with("all_full_mib", full / full_layers * layers);
@@ -157,8 +157,8 @@ inline void state_rows(Diagnosis& on, double amount, double slots, double depth)
     }
     const double planes = 1 + (known(depth) ? depth : 0);
     Finding& found = on.add("state-rows", {"rs_mib"},
-                            fmt::format("{:.2f} MiB of states for {:.0f} slots{}", amount, slots,
-                                        planes > 1 ? fmt::format(", stored {:.0f} times for rollback", planes) : ""),
+                            said("{:.2f} MiB of states for {:.0f} slots{}", amount, slots,
+                                        planes > 1 ? said(", stored {:.0f} times for rollback", planes) : ""),
                             "they grow with slots, not with the context, and stay f32 whatever the cache type",
                             "-np 1, or a smaller draft maximum");
     found.with("rs_mib", amount)
@@ -178,16 +178,16 @@ inline void contexts(Diagnosis& on) {
                      total = on["n_layer"];
         if (i > 0) {
             on.add("draft-cost", {},
-                   fmt::format("the draft context: {:.2f} MiB of cache, {:.2f} MiB of graph", amount,
+                   said("the draft context: {:.2f} MiB of cache, {:.2f} MiB of graph", amount,
                                field(one, "compute_mib")),
                    "a second graph buffer comes with it")
                 .with("kv", amount)
                 .with("graph", field(one, "compute_mib"))
                 .with("sum", amount + field(one, "compute_mib"));
         } else {
-            on.add("attention-layers", {"n_layer"}, fmt::format("{:.0f} of {:.0f} layers hold KV", layers, total),
-                   fmt::format("{} bytes a token; over all layers it would be {:.0f} MiB",
-                               with_commas(amount * mib / cells), amount / layers * total))
+            on.add("attention-layers", {"n_layer"}, said("{:.0f} of {:.0f} layers hold KV", layers, total),
+                   said("{} bytes a token; over all layers it would be {:.0f} MiB",
+                               commas(amount * mib / cells), amount / layers * total))
                 .with("kv_mib", amount)
                 .with("wrong_mib", amount / layers * total)
                 .with("bytes_per_token", amount * mib / cells);
@@ -206,7 +206,7 @@ inline void devices(Diagnosis& on) {
     }
     if (known(states, amount)) {
         on.add("state-exceeds-kv", {"rs_mib", "kv_mib"},
-               fmt::format("states {:.2f} MiB, cache {:.2f} MiB", states, amount),
+               said("states {:.2f} MiB, cache {:.2f} MiB", states, amount),
                states > amount ? "with few tokens the slots dominate" : "the cache dominates")
             .with("rs", states)
             .with("kv", amount);
@@ -214,7 +214,7 @@ inline void devices(Diagnosis& on) {
     if (weights > 0 && known(amount, compute)) {
         const double sum = weights + amount + compute + (known(states) ? states : 0);
         on.add("device-sum", {"kv_mib", "compute_mib"}, "weights, cache, states and compute buffer",
-               fmt::format("{:.2f} MiB on the card", sum))
+               said("{:.2f} MiB on the card", sum))
             .with("sum", sum);
     }
     if (on.has("dry_pass_mib")) {
@@ -229,7 +229,7 @@ inline void devices(Diagnosis& on) {
     const std::int64_t layers = offloaded ? logs::integer_of(offloaded->at[1]).value_or(-1) : -1;
     if (given >= 0 && given <= layers) {
         const double on_card = static_cast<double>(given), all = static_cast<double>(layers);
-        on.add("offload", {"offloaded"}, fmt::format("{:.0f} of {:.0f} layers are on the card", on_card, all),
+        on.add("offload", {"offloaded"}, said("{:.0f} of {:.0f} layers are on the card", on_card, all),
                on_card < all ? "the rest runs on the host, its cache too" : "all of them",
                on_card < all ? "-ngl" : "")
             .with("offloaded", on_card)
@@ -243,12 +243,12 @@ inline void devices(Diagnosis& on) {
             most = std::max(most, logs::number(one.value).value_or(0));
         }
         on.add("uneven", {}, "devices hold unlike amounts",
-               fmt::format("they differ by {:.0f} MiB: layers of unlike kind do not divide evenly", most - least))
+               said("they differ by {:.0f} MiB: layers of unlike kind do not divide evenly", most - least))
             .with("difference", most - least);
     }
     if (!known(amount) && !on.has("caches") && !on.has("contexts") && !on.has("kv_by_device") &&
         on.has("verbosity")) {
-        on.add("no-sizes", {"verbosity"}, fmt::format("verbosity {:.0f} prints no sizes", on["verbosity"]),
+        on.add("no-sizes", {"verbosity"}, said("verbosity {:.0f} prints no sizes", on["verbosity"]),
                "not measured, which is not zero", "-lv 4 for buffers, -v for layers")
             .with("verbosity", on["verbosity"]);
     }

@@ -22,7 +22,7 @@ inline void ollama_devices(Diagnosis& on) {
     if (card > 0 || host > 0) {
         Finding& found =
             on.add("kv-follows-layers", {},
-                   fmt::format("{:.1f} GiB of cache on the card, {:.1f} GiB on the host", card / gib, host / gib),
+                   said("{:.1f} GiB of cache on the card, {:.1f} GiB on the host", card / gib, host / gib),
                    "the cache is split as the layers are", "OLLAMA_KV_CACHE_TYPE=q8_0");
         found.with("cpu_share", host / (card + host))
             .with("kv", card / gib)
@@ -35,7 +35,7 @@ inline void ollama_devices(Diagnosis& on) {
     if (known(budget, free) && free < budget) {
         on.add(
               "free-mismatch", {"gpu_available", "system_free"},
-              fmt::format("{} for the card, {} free in the system", on.text("gpu_available"), on.text("system_free")),
+              said("{} for the card, {} free in the system", on.text("gpu_available"), on.text("system_free")),
               "on unified memory the smaller one is real")
             .with("budget", budget / gib)
             .with("free", free / gib);
@@ -47,15 +47,15 @@ inline void ollama_offload(Diagnosis& on) {
     if (known(full, there)) {
         Finding& found = on.add(
             "misses-by", {"required_full", "memory_available"},
-            fmt::format("{} needed for all layers, {} there", on.text("required_full"), on.text("memory_available")),
+            said("{} needed for all layers, {} there", on.text("required_full"), on.text("memory_available")),
             full > there ? "some layers run on the host" : "all layers fit",
             full > there ? "a shorter context, or no projector" : "");
         found.with("short_gib", (full - there) / gib).with("kv_mib", bytes_of(on.text("required_kv")) / mib);
     }
     const double projector = bytes_of(on.text("projector_weights")) + bytes_of(on.text("projector_graph"));
     if (known(projector) && projector > 0) {
-        on.add("projector", {"projector_weights"}, fmt::format("vision parts take {:.1f} GiB", projector / gib),
-               fmt::format("{:.1f} times the cache", projector / bytes_of(on.text("required_kv"))))
+        on.add("projector", {"projector_weights"}, said("vision parts take {:.1f} GiB", projector / gib),
+               said("{:.1f} times the cache", projector / bytes_of(on.text("required_kv"))))
             .with("gib", projector / gib);
     }
 }

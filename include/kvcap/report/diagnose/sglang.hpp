@@ -29,7 +29,7 @@ inline void tokens(Diagnosis& on) {
         const double layers = rate.value / (576 * value_bytes(on.text("kv_dtype")));
         if (known(layers) && layers >= 1 && layers == std::floor(layers)) {
             on.add("latent", {"kv_size_gb"}, "one KV size instead of K and V",
-                   fmt::format("latent attention; of 512 + 64 values that are {} layers", layers))
+                   said("latent attention; of 512 + 64 values that are {} layers", layers))
                 .with("layers", layers)
                 .with("width", 576);
         }
@@ -37,7 +37,7 @@ inline void tokens(Diagnosis& on) {
     if (on.facts().has("kv_size_gb") && on.has("ssm_state_gb")) {
         const double states = on["conv_state_gb"] + on["ssm_state_gb"];
         on.add("state-share", {"ssm_state_gb", "kv_size_gb"},
-               fmt::format("{:.2f} GB of states beside {} GB of cache", states, on.text("kv_size_gb")),
+               said("{:.2f} GB of states beside {} GB of cache", states, on.text("kv_size_gb")),
                "slots bound the running requests before tokens do")
             .with("slots", on["state_slots"])
             .with("state_gb", states)
@@ -45,8 +45,8 @@ inline void tokens(Diagnosis& on) {
             .with("share", states / (states + on["kv_size_gb"]));
         const double slot = states * gib / (on["state_slots"] + 1);
         const Round rate = roundest(on.low("kv_size_gb") * gib / count, on.high("kv_size_gb") * gib / count);
-        on.add("token-equivalent", {"state_slots"}, fmt::format("a slot is {:.1f} MiB", slot / mib),
-               fmt::format("as much as {:.0f} tokens", slot / rate.value))
+        on.add("token-equivalent", {"state_slots"}, said("a slot is {:.1f} MiB", slot / mib),
+               said("as much as {:.0f} tokens", slot / rate.value))
             .with("slot_mib", slot / mib)
             .with("tokens_per_slot", slot / rate.value);
     }
@@ -56,8 +56,8 @@ inline void states(Diagnosis& on) {
     const double slots = on["state_slots"], all = on["conv_state_gb"] + on["ssm_state_gb"];
     if (known(slots, all)) {
         on.add("state-per-slot", {"state_slots"},
-               fmt::format("{:.2f} GB of states for {:.0f} slots and a reserve", all, slots),
-               fmt::format("a request costs {:.3f} GiB before its first token", all / (slots + 1)),
+               said("{:.2f} GB of states for {:.0f} slots and a reserve", all, slots),
+               said("a request costs {:.3f} GiB before its first token", all / (slots + 1)),
                "fewer slots (--max-mamba-cache-size) where fewer requests run at once")
             .with("slots", slots)
             .with("state_gb", all)
@@ -70,29 +70,29 @@ inline void pool_size(Diagnosis& on) {
     if (known(count, length)) {
         Finding& found =
             on.add("length-vs-pool", {"capacity_tokens", "max_total_num_tokens"},
-                   fmt::format("{} tokens, length {}", with_commas(count), with_commas(length)),
+                   said("{} tokens, length {}", commas(count), commas(length)),
                    count < length ? "a longer prompt than the pool can never be admitted"
-                                  : fmt::format("{:.2f} requests of full length", count / length),
-                   count < length ? fmt::format("--context-length {:.0f}, or a larger pool", count) : "");
+                                  : said("{:.2f} requests of full length", count / length),
+                   count < length ? said("--context-length {:.0f}, or a larger pool", count) : "");
         found.with("ratio", count / length).with("context", length).with("pool", count);
         found.with("per_request", std::floor(count / running));
     } else if (known(count, running)) {
-        on.add("running-limit", {"capacity_tokens"}, fmt::format("{:.0f} running requests", running),
-               fmt::format("{:.0f} tokens each", std::floor(count / running)))
+        on.add("running-limit", {"capacity_tokens"}, said("{:.0f} running requests", running),
+               said("{:.0f} tokens each", std::floor(count / running)))
             .with("per_request", std::floor(count / running));
     }
     if (const double free = on["available_gpu_mem_gb"], pool = on["avail_after_pool_gb"];
         known(free) || known(pool)) {
         const double idle = known(free) ? free : pool;
-        on.add("margin", {"available_gpu_mem_gb", "avail_after_pool_gb"}, fmt::format("{:.2f} GB stay free", idle),
+        on.add("margin", {"available_gpu_mem_gb", "avail_after_pool_gb"}, said("{:.2f} GB stay free", idle),
                idle > 16 ? "the pool is capped by a setting, not by memory"
                          : "what graphs and activations need comes from it")
             .with("free_gb", pool)
             .with("idle", idle);
     }
     if (const double page = on["page_size"]; known(page, count) && page > 1) {
-        on.add("pages", {"page_size", "capacity_tokens"}, fmt::format("pages of {:.0f}", page),
-               fmt::format("{} pages", with_commas(count / page)))
+        on.add("pages", {"page_size", "capacity_tokens"}, said("pages of {:.0f}", page),
+               said("{} pages", commas(count / page)))
             .with("page", page)
             .with("pages", count / page);
     }
@@ -103,8 +103,8 @@ inline void share(Diagnosis& on) {
     const double weights = on["avail_before_weights_gb"] - on["avail_after_pool_gb"] - pool;
     if (known(rate, pool)) {
         on.add("check", {"bytes_per_full_token", "available_kv_gib"},
-               fmt::format("{} GiB / {} B", on.text("available_kv_gib"), on.text("bytes_per_full_token")),
-               fmt::format("{} tokens before pages", with_commas(pool * gib / rate)))
+               said("{} GiB / {} B", on.text("available_kv_gib"), on.text("bytes_per_full_token")),
+               said("{} tokens before pages", commas(pool * gib / rate)))
             .with("tokens_before_pages", pool * gib / rate)
             .with("low", on.low("available_kv_gib") * gib / rate)
             .with("high", on.high("available_kv_gib") * gib / rate)
@@ -114,8 +114,8 @@ inline void share(Diagnosis& on) {
                  free = on["profiled_available_gb"];
     if (known(total, fraction, free)) {
         Finding& found = on.add(
-            "share", {"rest_memory_gb"}, fmt::format("{:.2f} - {:.2f} x (1 - {:.2f})", free, total, fraction),
-            fmt::format("{:.3f} GiB: the share counts weights and pool together", free - total * (1 - fraction)),
+            "share", {"rest_memory_gb"}, said("{:.2f} - {:.2f} x (1 - {:.2f})", free, total, fraction),
+            said("{:.3f} GiB: the share counts weights and pool together", free - total * (1 - fraction)),
             "raise --mem-fraction-static while memory stays free after start");
         found.with("rest", free - total * (1 - fraction))
             .with("idle", on["available_gpu_mem_gb"])
@@ -140,7 +140,7 @@ inline void windows(Diagnosis& on) {
     const double window = sum(pools->items[0].value), full = sum(pools->items[1].value);
     Finding& found =
         on.add("windows-full", {"swa_size", "full_size"},
-               fmt::format("window layers hold {:.2f} of {:.2f} GB", window, window + full),
+               said("window layers hold {:.2f} of {:.2f} GB", window, window + full),
                on["swa_size"] == on["full_size"] ? "both pools have the same tokens: windows save nothing"
                                                  : "windows have a pool of their own",
                "a smaller --swa-full-tokens-ratio gives the memory to the full layers");
@@ -158,9 +158,9 @@ inline void refused(Diagnosis& on, std::optional<double> token_bytes) {
     if (on.text("error_category") == "no_memory_for_kv" && known(after, weights)) {
         const double before = after + weights;
         on.add("share", {"weights_gb", "avail_after_weights_gb"},
-               fmt::format("{:.2f} GB were free before loading, weights take {:.2f}", before, weights),
-               fmt::format("the share must exceed {:.4f}", 1 - after / before),
-               fmt::format("--mem-fraction-static above {:.4f}", 1 - after / before))
+               said("{:.2f} GB were free before loading, weights take {:.2f}", before, weights),
+               said("the share must exceed {:.4f}", 1 - after / before),
+               said("--mem-fraction-static above {:.4f}", 1 - after / before))
             .with("before", before)
             .with("budget", before * fraction)
             .with("minimum_fraction", 1 - after / before)
@@ -168,7 +168,7 @@ inline void refused(Diagnosis& on, std::optional<double> token_bytes) {
     }
     if (const double profiled = on["profiled_tokens"]; profiled <= 0) {
         Finding& found = on.add(
-            "negative-pool", {"profiled_tokens"}, fmt::format("{} tokens were profiled", with_commas(profiled)),
+            "negative-pool", {"profiled_tokens"}, said("{} tokens were profiled", commas(profiled)),
             "the reserve exceeds what is free after the weights: no pool is possible, whatever was asked for",
             "a larger --mem-fraction-static");
         found.with("tokens", profiled);
@@ -188,7 +188,7 @@ inline void uneven(Diagnosis& on) {
         profiled = logs::number(all->items[0].value).value_or(profiled);
     }
     on.add("which-number", {"effective_tokens"}, "profiled, projected and effective token counts",
-           fmt::format("the effective one is what users get: {}", with_commas(effective)),
+           said("the effective one is what users get: {}", commas(effective)),
            on.has("user_limit_tokens") ? "it is bound by --max-total-tokens, not by memory" : "")
         .with("effective", effective)
         .with("projected", projected)
@@ -207,15 +207,15 @@ inline void uneven(Diagnosis& on) {
 inline void amounts(Diagnosis& on) {
     const double both = known(on["k_size_gb"]) ? on["k_size_gb"] + on["v_size_gb"] : on["kv_size_gb"];
     if (known(both)) {
-        on.add("amounts", {"k_size_gb", "kv_size_gb"}, fmt::format("{:.2f} GB of cache a rank", both),
-               fmt::format("GiB are meant: {:.2f} GB in powers of ten", both * gib / 1e9))
+        on.add("amounts", {"k_size_gb", "kv_size_gb"}, said("{:.2f} GB of cache a rank", both),
+               said("GiB are meant: {:.2f} GB in powers of ten", both * gib / 1e9))
             .with("kv_gib", both)
             .with("decimal_gb", both * gib / 1e9)
             .with("all_ranks_gib", both * on["tp"]);
     }
     if (const double held = on["avail_before_weights_gb"] - on["available_gpu_mem_gb"]; held >= 0) {
         on.add("in-use", {"available_gpu_mem_gb"}, "free before loading less free at the end",
-               fmt::format("{:.2f} GB are in use", held))
+               said("{:.2f} GB are in use", held))
             .with("in_use_gb", held)
             .with("graph_gb", on["graph_gb"]);
     }
@@ -226,8 +226,8 @@ inline void hundredth(Diagnosis& on) {
     const double before = on["avail_before_weights_gb"];
     const double both = known(on["k_size_gb"]) ? on["k_size_gb"] + on["v_size_gb"] : on["kv_size_gb"];
     if (known(before)) {
-        on.add("hundredth", {"avail_before_weights_gb"}, fmt::format("{:.2f} GB were free before loading", before),
-               fmt::format("each 0.01 of the share is {:.2f} GiB", before / 100))
+        on.add("hundredth", {"avail_before_weights_gb"}, said("{:.2f} GB were free before loading", before),
+               said("each 0.01 of the share is {:.2f} GiB", before / 100))
             .with("gib_per_hundredth", before / 100)
             .with("tokens_per_hundredth", before / 100 / both * on["capacity_tokens"])
             .with("weights_share", on["weights_gb"] / before);

@@ -12,13 +12,13 @@ inline void fraction(Diagnosis& on) {
     const double pool = on["kv_gib"], free = on["available_gib"];
     if (known(pool, free)) {
         on.add("fraction", {"kv_gib", "available_gib"},
-               fmt::format("{} of {} GiB", on.text("kv_gib"), on.text("available_gib")),
-               fmt::format("{:.2f} of what is free after loading, not of the card", pool / free))
+               said("{} of {} GiB", on.text("kv_gib"), on.text("available_gib")),
+               said("{:.2f} of what is free after loading, not of the card", pool / free))
             .with("fraction", pool / free);
     }
     if (const double given = on["default_fraction"]; known(given)) {
         on.add("default-fraction", {"default_fraction"},
-               fmt::format("{} of free memory by default", on.text("default_fraction")),
+               said("{} of free memory by default", on.text("default_fraction")),
                "a second engine on the card runs out of memory", "set the fraction or max_tokens")
             .with("fraction", given);
     }
@@ -30,8 +30,8 @@ inline void rate(Diagnosis& on) {
                  exact = on["kv_bytes"];
     if (known(exact, tokens)) {
         on.add("bytes-per-token", {"kv_bytes", "capacity_tokens"},
-               fmt::format("{} bytes for {} tokens", with_commas(exact), with_commas(tokens)),
-               fmt::format("{} bytes a token, {:.2f} GiB", with_commas(exact / tokens), exact / gib))
+               said("{} bytes for {} tokens", commas(exact), commas(tokens)),
+               said("{} bytes a token, {:.2f} GiB", commas(exact / tokens), exact / gib))
             .with("bytes_per_token", exact / tokens)
             .with("gib", exact / gib);
     } else if (known(tokens)) {
@@ -40,8 +40,8 @@ inline void rate(Diagnosis& on) {
     const Round token =
         known(tokens) ? roundest(on.low("kv_gib") * gib / tokens, on.high("kv_gib") * gib / tokens) : Round{};
     if (known(token.value)) {
-        on.add("reserved-vs-needed", {"kv_gib"}, fmt::format("{} GiB are reserved", on.text("kv_gib")),
-               fmt::format("one request of 40,960 tokens needs {:.3f} GiB", 40960 * token.value / gib),
+        on.add("reserved-vs-needed", {"kv_gib"}, said("{} GiB are reserved", on.text("kv_gib")),
+               said("one request of 40,960 tokens needs {:.3f} GiB", 40960 * token.value / gib),
                "max_tokens or a lower fraction gives memory back")
             .with("gib_40k", 40960 * token.value / gib)
             .with("gib_8k", 8192 * token.value / gib)
@@ -55,8 +55,8 @@ inline void rate(Diagnosis& on) {
                 continue;
             }
             Finding& found = on.add(
-                "blocks", {"primary_blocks", "tokens_per_block"}, fmt::format("{} blocks", with_commas(blocks)),
-                fmt::format("{} tokens at {:.0f} a block{}", with_commas(blocks * block), block,
+                "blocks", {"primary_blocks", "tokens_per_block"}, said("{} blocks", commas(blocks)),
+                said("{} tokens at {:.0f} a block{}", commas(blocks * block), block,
                             known(given) ? "" : ", one reading: the block size is not in the log"));
             found.with("blocks", blocks).with("tokens", blocks * block);
             if (!known(tokens) && blocks > 1) {
@@ -67,8 +67,8 @@ inline void rate(Diagnosis& on) {
         }
     }
     if (const double length = on["max_model_len"]; known(tokens, length)) {
-        on.add("sequences", {"capacity_tokens"}, fmt::format("length {}", with_commas(length)),
-               fmt::format("{:.2f} full-length sequences fit", tokens / length))
+        on.add("sequences", {"capacity_tokens"}, said("length {}", commas(length)),
+               said("{:.2f} full-length sequences fit", tokens / length))
             .with("sequences", tokens / length);
     }
 }
@@ -82,10 +82,10 @@ inline void context_memory(Diagnosis& on) {
         const double gain = amount * (1 - 8192 / tokens) * mib;
         Finding& found =
             on.add("activation-eats-kv", {"context_memory", "max_num_tokens"},
-                   fmt::format("{} of execution context for {} tokens at once", on.text("context_memory"),
-                               with_commas(tokens)),
-                   fmt::format("{:.4f} MiB a token", amount / tokens),
-                   fmt::format("8,192 tokens with chunked context free about {:.1f} GiB for the cache", gain / gib));
+                   said("{} of execution context for {} tokens at once", on.text("context_memory"),
+                               commas(tokens)),
+                   said("{:.4f} MiB a token", amount / tokens),
+                   said("8,192 tokens with chunked context free about {:.1f} GiB for the cache", gain / gib));
         found.with("mib", amount).with("per_token_mib", amount / tokens).with("gain_gib", gain / gib);
         found.gain_bytes = gain;
     }
@@ -112,8 +112,8 @@ inline void cut(Diagnosis& on) {
     if (got < wanted) {
         Finding& found =
             on.add("silent-cut", {"error_category"},
-                   fmt::format("the context was cut from {:.0f} to {:.0f} without an error", wanted, got),
-                   missing > 0 ? fmt::format("{:.0f} more blocks are missing", missing)
+                   said("the context was cut from {:.0f} to {:.0f} without an error", wanted, got),
+                   missing > 0 ? said("{:.0f} more blocks are missing", missing)
                                : "the pool is too small for it",
                    "free memory or raise the fraction");
         found.with("final", got).with("wanted", wanted).with("missing_blocks", missing > 0 ? missing : std::nan(""));

@@ -12,7 +12,7 @@ inline void tokens_in_blocks(Diagnosis& on, double tokens) {
     for (const double block : {16.0, 32.0, 64.0, 128.0}) {
         if (std::fmod(tokens, block) == 0) {
             on.add("blocks", {"capacity_tokens"},
-                   fmt::format("{} tokens are whole blocks of {:.0f}", with_commas(tokens), block),
+                   said("{} tokens are whole blocks of {:.0f}", commas(tokens), block),
                    "one reading: a single uniform group; the block size in the arguments decides")
                 .with("blocks", tokens / block)
                 .with("block", block);
@@ -33,9 +33,9 @@ inline void reported(Diagnosis& on) {
     const bool agrees = known(at_once) && std::abs(ratio - at_once) <= 0.0051;
     Finding& found = on.add(
         "reported", {"capacity_tokens", "concurrency"},
-        known(at_once) ? fmt::format("{} tokens, {} requests of {}", with_commas(tokens), on.text("concurrency"),
-                                     with_commas(length))
-                       : fmt::format("{} tokens, requests of at most {}", with_commas(tokens), with_commas(length)),
+        known(at_once) ? said("{} tokens, {} requests of {}", commas(tokens), on.text("concurrency"),
+                                     commas(length))
+                       : said("{} tokens, requests of at most {}", commas(tokens), commas(length)),
         agrees || !known(at_once) ? "tokens are concurrency x length: they hold at this length only"
                                   : "tokens are blocks // groups x block: they are not what can be admitted "
                                     "(vllm#40691); concurrency x length is");
@@ -50,12 +50,12 @@ inline void sequences(Diagnosis& on) {
     if (known(allowed, at_once)) {
         const bool fits = at_once >= allowed;
         on.add("seqs", {"max_num_seqs", "concurrency"},
-               fmt::format("max_num_seqs {:.0f}, {} full-length requests fit", allowed, on.text("concurrency")),
+               said("max_num_seqs {:.0f}, {} full-length requests fit", allowed, on.text("concurrency")),
                fits ? "all of them fit at full length; the rest keeps cached prefixes"
                     : "at full length some are preempted",
                fits ? ""
-                    : fmt::format("allow {} tokens a request, or {:.0f} requests",
-                                  with_commas(std::floor(at_once * length / allowed)),
+                    : said("allow {} tokens a request, or {:.0f} requests",
+                                  commas(std::floor(at_once * length / allowed)),
                                   std::max(1.0, std::floor(at_once))))
             .with("seqs", allowed)
             .with("concurrency", at_once)
@@ -68,8 +68,8 @@ inline void one_request(Diagnosis& on) {
     const double pool = on["available_kv_gib"], at_once = on["concurrency"], tokens = on["capacity_tokens"];
     if (known(pool, at_once) && at_once > 0 && pool > 0) {
         on.add("one-request", {"available_kv_gib", "concurrency"},
-               fmt::format("{} GiB hold {} requests", on.text("available_kv_gib"), on.text("concurrency")),
-               fmt::format("one of full length takes about {:.2f} GiB of a rank", pool / at_once))
+               said("{} GiB hold {} requests", on.text("available_kv_gib"), on.text("concurrency")),
+               said("one of full length takes about {:.2f} GiB of a rank", pool / at_once))
             .with("per_request_gib", pool / at_once);
     }
     if (known(pool, tokens)) {
@@ -116,10 +116,10 @@ inline void groups(Diagnosis& on) {
     }
     for (std::size_t i = 0; i < all.size() && i < 6; ++i) {
         on.add("tokens-x-groups", {"capacity_tokens", "concurrency", "block_size"},
-               fmt::format("{} blocks of {} tokens in {} groups give {} tokens and {}x", all[i].blocks, all[i].block,
-                           all[i].groups, with_commas(tokens), on.text("concurrency")),
+               said("{} blocks of {} tokens in {} groups give {} tokens and {}x", all[i].blocks, all[i].block,
+                           all[i].groups, commas(tokens), on.text("concurrency")),
                all.size() == 1 ? "one full group and groups of states or windows"
-                               : fmt::format("one of {} readings; the block size and the model decide", all.size()))
+                               : said("one of {} readings; the block size and the model decide", all.size()))
             .with("blocks", all[i].blocks)
             .with("groups", all[i].groups)
             .with("block", all[i].block)
@@ -133,8 +133,8 @@ inline void padding_layers(Diagnosis& on) {
     const double pad = on["padding_layers"], waste = on["padding_waste_pct"] / 100;
     if (known(pad, waste) && waste > 0) {
         on.add("dummy-layers", {"padding_layers", "padding_waste_pct"},
-               fmt::format("{:.0f} padding layers, at most {}% wasted", pad, on.text("padding_waste_pct")),
-               fmt::format("{:.0f} layers do not divide into groups of one size", std::round(pad / waste)))
+               said("{:.0f} padding layers, at most {}% wasted", pad, on.text("padding_waste_pct")),
+               said("{:.0f} layers do not divide into groups of one size", std::round(pad / waste)))
             .with("padding_layers", pad)
             .with("padded_layers", std::round(pad / waste));
     }
@@ -162,8 +162,8 @@ inline void page_of_groups(Diagnosis& on) {
     }
     if (best.twos >= 0) {
         on.add("page", {"available_kv_gib", "capacity_tokens", "padding_pct"},
-               fmt::format("{} blocks of {} layers", with_commas(best_blocks), best_size),
-               fmt::format("a page is {} bytes; a request takes {} blocks", with_commas(best.value), best_per))
+               said("{} blocks of {} layers", commas(best_blocks), best_size),
+               said("a page is {} bytes; a request takes {} blocks", commas(best.value), best_per))
             .with("blocks", best_blocks)
             .with("group", best_size)
             .with("per_request", best_per)
@@ -176,8 +176,8 @@ inline void reuse_step(Diagnosis& on) {
     const double block = on["block_size"];
     if (block > 64) {
         on.add("reuse-granularity", {"block_size_set", "block_size_metrics", "block_size"},
-               fmt::format("blocks of {:.0f} tokens", block),
-               fmt::format("a prefix shorter than {:.0f} tokens never hits; longer ones hit in steps of it, and a "
+               said("blocks of {:.0f} tokens", block),
+               said("a prefix shorter than {:.0f} tokens never hits; longer ones hit in steps of it, and a "
                            "request wastes up to {:.0f}",
                            block, block - 1),
                "this is the block size, not a broken cache: share longer prefixes, or give a smaller --block-size "
@@ -201,8 +201,8 @@ inline void data_parallel(Diagnosis& on) {
         most = std::max(most, tokens);
     }
     if (by_dp != nullptr) {
-        on.add("sum", {}, fmt::format("{} engines own pools of their own", by_dp->items.size()),
-               fmt::format("{} tokens in all, but one request lives in one of them", with_commas(sum)))
+        on.add("sum", {}, said("{} engines own pools of their own", by_dp->items.size()),
+               said("{} tokens in all, but one request lives in one of them", commas(sum)))
             .with("total", sum)
             .with("difference", most - least);
     }
@@ -216,9 +216,9 @@ inline void graphs(Diagnosis& on) {
     if (held > 0 && pool > 0) {
         Finding& found =
             on.add("graph-reserve", {"graph_estimate_gib", "graph_actual_gib", "available_kv_gib"},
-                   fmt::format("{} GiB held back for graphs, pool {} GiB", on.text("graph_estimate_gib"),
+                   said("{} GiB held back for graphs, pool {} GiB", on.text("graph_estimate_gib"),
                                on.text("available_kv_gib")),
-                   known(used) ? fmt::format("{} GiB of it were used", on.text("graph_actual_gib"))
+                   known(used) ? said("{} GiB of it were used", on.text("graph_actual_gib"))
                                : "the pool is smaller by it",
                    "raise the share as the note says, or give the pool in bytes (--kv-cache-memory-bytes)");
         found.with("graph_gib", held).with("used", used).with("gain", held / pool).with("unused_gib", held - used);
@@ -228,8 +228,8 @@ inline void graphs(Diagnosis& on) {
         const double card = graph / delta;
         Finding& found = on.add(
             "card-size", {"graph_estimate_gib", "equivalent_utilization"},
-            fmt::format("{:.2f} GiB are {:.4f} of the card", graph, delta),
-            fmt::format("the card has about {:.1f} GiB; each 0.01 of the share is {:.2f} GiB", card, card / 100));
+            said("{:.2f} GiB are {:.4f} of the card", graph, delta),
+            said("the card has about {:.1f} GiB; each 0.01 of the share is {:.2f} GiB", card, card / 100));
         found.with("share_delta", delta).with("total_gib", card).with("per_hundredth", card / 100);
         const double budget = on["gpu_memory_utilization"] * card;
         found.with("budget_gib", budget)
@@ -244,7 +244,7 @@ inline void suggestions(Diagnosis& on) {
             "suggestion", {"suggested_kv_bytes", "max_kv_bytes"}, "two sizes in bytes are suggested",
             first < pool * gib ? "the first is less than the pool in use: it keeps a margin inside the share, no gain"
                                : "the first fits the share, the second the card",
-            known(most) ? fmt::format("--kv-cache-memory-bytes={:.0f} is the most", most) : "");
+            known(most) ? said("--kv-cache-memory-bytes={:.0f} is the most", most) : "");
         found.with("suggested_gib", first / gib).with("max_gib", most / gib).with("in_use_gib", pool);
         found.gain_bytes = std::max(0.0, most - pool * gib);
     }

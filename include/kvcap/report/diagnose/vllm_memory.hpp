@@ -17,12 +17,12 @@ inline void too_long(Diagnosis& on) {
     }
     Finding& found = on.add(
         "max-len", {"needed_kv_gib", "available_kv_gib", "estimated_max_len"},
-        fmt::format("one request of {} needs {} GiB, {} GiB are there",
-                    known(length) ? with_commas(length) : "full length", on.text("needed_kv_gib"),
+        said("one request of {} needs {} GiB, {} GiB are there",
+                    known(length) ? commas(length) : "full length", on.text("needed_kv_gib"),
                     on.text("available_kv_gib")),
-        fmt::format("{:.2f} GiB are missing", need - have),
+        said("{:.2f} GiB are missing", need - have),
         known(fits)
-            ? fmt::format("--max-model-len {:.0f}, or {:.2f} GiB more; fp8 KV halves the need of a 16-bit cache",
+            ? said("--max-model-len {:.0f}, or {:.2f} GiB more; fp8 KV halves the need of a 16-bit cache",
                           fits, need - have)
             : "");
     found.with("need_gib", need)
@@ -41,7 +41,7 @@ inline void too_long(Diagnosis& on) {
     const Round rate = roundest(low, high);
     if (known(rate.value)) {
         on.add("linear", {"needed_kv_gib", "estimated_max_len"}, "both points lie on one line through zero",
-               fmt::format("every layer grows with the length: {} bytes a token", with_commas(rate.value)))
+               said("every layer grows with the length: {} bytes a token", commas(rate.value)))
             .with("bytes_per_token", rate.value)
             .with("fp8_gib", need / 2);
     }
@@ -50,10 +50,10 @@ inline void too_long(Diagnosis& on) {
         return;  // less than nothing, by more than the digits and a cut to whole blocks allow
     }
     on.add("fixed-part", {"needed_kv_gib", "estimated_max_len"}, "two points give a straight line",
-           constant < 0 ? fmt::format("about {} bytes a token; nothing is left that does not depend on the length",
-                                      with_commas(slope))
-                        : fmt::format("about {} bytes a token and {:.2f} GiB that do not depend on the length",
-                                      with_commas(slope), constant))
+           constant < 0 ? said("about {} bytes a token; nothing is left that does not depend on the length",
+                                      commas(slope))
+                        : said("about {} bytes a token and {:.2f} GiB that do not depend on the length",
+                                      commas(slope), constant))
         .with("slope_bytes", slope)
         .with("constant_gib", constant);
 }
@@ -63,16 +63,16 @@ inline void auto_fit(Diagnosis& on) {
                  binding = on["available_kv_gib_binding"];
     if (known(from, to) && to > 0) {
         on.add("length-cut", {"auto_fit_to"},
-               fmt::format("max_model_len was cut from {} to {}", with_commas(from), with_commas(to)),
+               said("max_model_len was cut from {} to {}", commas(from), commas(to)),
                "longer prompts are refused at run time")
             .with("factor", from / to);
         per_token(on, "available_kv_gib_binding", to);
     }
     if (binding > 0 && pool > binding) {
         Finding& found = on.add("binding-stage", {"available_kv_gib", "available_kv_gib_binding"},
-                                fmt::format("one rank printed {} GiB, the length follows from {}",
+                                said("one rank printed {} GiB, the length follows from {}",
                                             on.text("available_kv_gib"), on.text("available_kv_gib_binding")),
-                                fmt::format("another stage binds; {:.2f} GiB stay idle", pool - binding),
+                                said("another stage binds; {:.2f} GiB stay idle", pool - binding),
                                 "move layers towards the emptier stage");
         found.with("stage0", pool).with("binding", binding).with("idle", pool - binding);
     }
@@ -82,7 +82,7 @@ inline void refused(Diagnosis& on) {
     const double pool = on["available_kv_gib"], free = on["free_gib"], total = on["total_gib"];
     if (pool <= 0) {
         on.add("negative-pool", {"available_kv_gib"},
-               fmt::format("{} GiB are left for the cache", on.text("available_kv_gib")),
+               said("{} GiB are left for the cache", on.text("available_kv_gib")),
                "weights, activations and what other processes took while this one measured exceed the share",
                "start engines on one card one after the other, or give the pool in bytes; a larger share only if the "
                "card is free")
@@ -92,7 +92,7 @@ inline void refused(Diagnosis& on) {
     }
     if (known(free, total) && on["desired_gib"] > free) {
         on.add("card-in-use", {"free_gib"},
-               fmt::format("{} of {} GiB were free", on.text("free_gib"), on.text("total_gib")),
+               said("{} of {} GiB were free", on.text("free_gib"), on.text("total_gib")),
                "another process holds the card", "free it, or lower the share")
             .with("free", free)
             .with("total", total)
@@ -101,14 +101,14 @@ inline void refused(Diagnosis& on) {
             .with("highest_share", free / total);
     }
     if (const double manual = on["manual_kv_gib"]; known(manual)) {
-        on.add("manual", {"manual_kv_gib"}, fmt::format("{} GiB were set by hand", on.text("manual_kv_gib")),
+        on.add("manual", {"manual_kv_gib"}, said("{} GiB were set by hand", on.text("manual_kv_gib")),
                "no profile ran and the share is ignored", "")
             .with("reserved", manual)
             .with("free", free);
     }
     if (on["weights_gib"] / on["budget_gib"] > 0.85) {
         on.add("weights-fill", {"weights_gib", "budget_gib"},
-               fmt::format("weights take {:.0f}% of the budget", 100 * on["weights_gib"] / on["budget_gib"]),
+               said("weights take {:.0f}% of the budget", 100 * on["weights_gib"] / on["budget_gib"]),
                "the cache gets what is left", "more cards, smaller weights or a smaller profile batch")
             .with("share_of_budget", on["weights_gib"] / on["budget_gib"])
             .with("outside_gib", total - on["budget_gib"]);
@@ -121,7 +121,7 @@ inline void budget(Diagnosis& on) {
     const double share = on["gpu_memory_utilization"], total = on["total_gib"], pool = on["available_kv_gib"];
     if (known(rest, pool)) {
         on.add("budget-identity", {"budget_gib", "available_kv_gib"},
-               fmt::format("{} - {} - {} - {} = {:.2f} GiB, {} printed", on.text("budget_gib"),
+               said("{} - {} - {} - {} = {:.2f} GiB, {} printed", on.text("budget_gib"),
                            on.text("weights_gib"), on.text("non_torch_gib"), on.text("peak_activation_gib"), rest,
                            on.text("available_kv_gib")),
                std::abs(rest - pool) <= 0.03 ? "the pool is what is left of the share"
@@ -131,8 +131,8 @@ inline void budget(Diagnosis& on) {
     }
     if (known(share, total) && share < 0.95) {
         Finding& found = on.add("unused-share", {"gpu_memory_utilization", "total_gib"},
-                                fmt::format("share {}", on.text("gpu_memory_utilization")),
-                                fmt::format("{:.2f} GiB of the card are outside it", total * (1 - share)),
+                                said("share {}", on.text("gpu_memory_utilization")),
+                                said("{:.2f} GiB of the card are outside it", total * (1 - share)),
                                 "a share of 0.95, if nothing else needs the card");
         found.with("outside_gib", total * (1 - share)).with("gain_gib", total * (0.95 - share));
         found.gain_bytes = total * (0.95 - share) * gib;
@@ -148,9 +148,9 @@ inline void v0_blocks(Diagnosis& on) {
         return;
     }
     on.add("v0-capacity", {"gpu_blocks", "capacity_tokens"},
-           fmt::format("{} blocks of 16 tokens", with_commas(count)),
-           fmt::format("{} tokens, on every rank alike", with_commas(count * 16)),
-           count * 16 < length ? fmt::format("--max-model-len {:.0f}, or a higher share", count * 16) : "")
+           said("{} blocks of 16 tokens", commas(count)),
+           said("{} tokens, on every rank alike", commas(count * 16)),
+           count * 16 < length ? said("--max-model-len {:.0f}, or a higher share", count * 16) : "")
         .with("blocks", count)
         .with("block", 16)
         .with("tokens", count * 16)
@@ -165,8 +165,8 @@ inline void v0_blocks(Diagnosis& on) {
     if (known(block.value)) {
         on.add("block-bytes", {"available_kv_gib", "gpu_blocks", "cpu_blocks"},
                known(pool) ? "the pool divided by its blocks" : "the default swap of 4 GiB divided by the CPU blocks",
-               fmt::format("{:.2f} MiB a block, {} bytes a token and rank", block.value / mib,
-                           with_commas(block.value / 16)))
+               said("{:.2f} MiB a block, {} bytes a token and rank", block.value / mib,
+                           commas(block.value / 16)))
             .with("block_bytes", block.value)
             .with("mib_per_block", block.value / mib)
             .with("bytes_per_token", block.value / 16)
@@ -181,8 +181,8 @@ inline void spent(Diagnosis& on) {
     const double all = weights + on["peak_activation_gib"] + on["graph_actual_gib"];
     const double share = on["desired_gib"];
     if (known(all, share)) {
-        on.add("spent", {"desired_gib"}, fmt::format("{:.2f} GiB beside the cache", all),
-               fmt::format("{:.2f} GiB of the share are left for it", share - all))
+        on.add("spent", {"desired_gib"}, said("{:.2f} GiB beside the cache", all),
+               said("{:.2f} GiB of the share are left for it", share - all))
             .with("beside_gib", all)
             .with("left_gib", share - all)
             .with("free_after_gib", on["free_gib"] - all)
@@ -196,8 +196,8 @@ inline void amounts(Diagnosis& on) {
                  ranks = known(on["tp"]) ? on["tp"] * (known(on["pp"]) ? on["pp"] : 1) : std::nan("");
     if (pool > 0) {
         Finding& found = on.add("amounts", {"available_kv_gib"},
-                                fmt::format("{} GiB of cache a rank", on.text("available_kv_gib")),
-                                fmt::format("{:.2f} GB in powers of ten", pool * gib / 1e9));
+                                said("{} GiB of cache a rank", on.text("available_kv_gib")),
+                                said("{:.2f} GB in powers of ten", pool * gib / 1e9));
         found.with("decimal_gb", pool * gib / 1e9)
             .with("all_ranks_gib", pool * ranks)
             .with("share_of_card", pool / total)
@@ -219,19 +219,19 @@ inline void workers(Diagnosis& on) {
     const double weights = known(on["weights_gib"]) ? on["weights_gib"] : on["weights_gb"];
     if (known(tp, weights) && tp > 1) {
         on.add("per-rank", {"weights_gib", "weights_gb"},
-               fmt::format("{:.2f} GiB on one of {:.0f} ranks", weights, tp),
-               fmt::format("about {:.2f} GiB in all", weights * tp))
+               said("{:.2f} GiB on one of {:.0f} ranks", weights, tp),
+               said("about {:.2f} GiB in all", weights * tp))
             .with("per_rank", weights)
             .with("total", weights * tp);
     }
     if (const double seen = on["worker_pids_seen"]; known(seen)) {
-        on.add("ranks", {"weights_gib"}, fmt::format("{:.0f} worker processes print the same lines", seen),
+        on.add("ranks", {"weights_gib"}, said("{:.0f} worker processes print the same lines", seen),
                "each figure is one rank's; equal ones are counted once")
             .with("ranks_seen", seen);
     }
     if (const double before = on["page_bytes_planned"], after = on["page_bytes_actual"]; known(before, after)) {
         on.add("kernel-padding", {"page_bytes_actual", "gpu_blocks"},
-               fmt::format("pages of {} bytes were planned, {} are stored", with_commas(before), with_commas(after)),
+               said("pages of {} bytes were planned, {} are stored", commas(before), commas(after)),
                "the kernel pads heads; the override comes from the engine, not from a user")
             .with("factor", after / before)
             .with("blocks", on["gpu_blocks"]);
