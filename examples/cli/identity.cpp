@@ -12,6 +12,11 @@ namespace {
 void run(const IdentityOptions& options, Session& session) {
     options.output.begin(session);
     if (!options.missing.empty()) {
+        if (!options.what.empty()) {
+            stop(Exit::usage, fmt::format("--missing and {}: it asks about a system's key, not about a cache",
+                                          options.what[0]));
+        }
+        refuse_others(options, "--missing", "it asks about a system's key, not about a cache", "--missing");
         return print_missing_facts(options, session);
     }
     if (options.what.empty()) {
@@ -35,6 +40,17 @@ void run(const IdentityOptions& options, Session& session) {
 }
 
 }  // namespace
+
+void refuse_others(const IdentityOptions& options, std::string_view what, std::string_view why,
+                   std::string_view but) {
+    for (const CLI::Option* option : options.verb->get_options()) {
+        const std::string flag = option->get_name();
+        const bool shows = flag == "--json" || flag == "--unit" || flag == "--color" || flag == "--colour";
+        if (option->count() != 0 && flag.starts_with("--") && !shows && flag != but) {
+            stop(Exit::usage, fmt::format("{} and {}: {}", flag, what, why));
+        }
+    }
+}
 
 void add_identity(CLI::App& app, Session& session) {
     const auto options = std::make_shared<IdentityOptions>();

@@ -75,6 +75,10 @@ std::string_view harm_words(Harm harm);
 /// `flag` is named when no system has this name.
 System system_of(const std::string& name, std::string_view flag);
 
+/// A usage error when a flag is given that says nothing here: any but `but` and those of the output.
+void refuse_others(const IdentityOptions& options, std::string_view what, std::string_view why,
+                   std::string_view but = {});
+
 /// As bytes.
 std::string sha256(std::string_view bytes);
 

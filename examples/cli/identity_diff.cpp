@@ -130,6 +130,7 @@ void print_identity_diff(const IdentityOptions& options, Session& session) {
     if (options.what.size() != 3) {
         stop(Exit::usage, "identity diff: wanted two files");
     }
+    refuse_others(options, "identity diff", "two files are compared as they state their facts");
     OwnedIdentity a = identity_file(options.what[1]);
     const IdentityDiff found = diff_of(std::move(a), identity_file(options.what[2]));
     session.exit = !found.differing.empty() ? Exit::does_not_fit : found.complete() ? Exit::ok : Exit::usage;

@@ -232,6 +232,16 @@ TEST_CASE("identity: digest, difference, key, and what is left out") {
     CHECK(kvcap("identity " + a + " --as nothing").code == 2);
     CHECK(kvcap("identity " + a + " --as lmcache --set tp_rank=8").err.find("(8 of 8)") != std::string::npos);
     CHECK(kvcap("identity diff " + a).code == 2);
+    for (const std::string flag : {"--tp 8", "--set tp=4", "--kv-cache-dtype fp8", "--ids 1,2", "--as vllm",
+                                   "--dp-attention", "--run-config x", "--prefix p"}) {
+        const Ran beside = kvcap("identity diff " + a + ' ' + b + ' ' + flag);
+        CAPTURE(flag, beside.err);
+        CHECK(beside.code == 2);
+        CHECK(beside.err.find(flag.substr(0, flag.find(' ')) + " and identity diff: ") != std::string::npos);
+    }
+    CHECK(kvcap("identity diff " + a + ' ' + b + " --json --color never").code == 1);
+    CHECK(kvcap("identity " + a + " --missing ucm").err.find("--missing and " + a) != std::string::npos);
+    CHECK(kvcap("identity --missing ucm --tp 8").err.find("--tp and --missing: ") != std::string::npos);
     CHECK(json::parse(kvcap("identity " + a + " --as vllm --json").out)["key"] == hash);
 }
 
