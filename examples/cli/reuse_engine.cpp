@@ -80,19 +80,10 @@ void explain_groups(const ReuseOptions& options, const Model& model, Session& se
     session.print(out + notes_text(engine.notes(), true, session));
 }
 
-u64 longest_of(const std::vector<report::ReplayRequest>& prompts, const std::string& file) {
-    constexpr u64 most_tokens = u64{1} << 20;
-    constexpr u64 most_prompts = 4096;
+u64 longest_of(const std::vector<report::ReplayRequest>& prompts) {
     u64 longest = 0;
-    u64 all = 0;
     for (const report::ReplayRequest& one : prompts) {
         longest = larger(longest, one.tokens.size() + one.generated.size());
-        all += one.tokens.size() + one.generated.size();
-    }
-    if (all > most_tokens || prompts.size() > most_prompts) {
-        stop(Exit::bad_input, fmt::format("{}: {} tokens in {} prompts; at most {} in {} are run", file,
-                                          report::grouped(all), report::grouped(prompts.size()),
-                                          report::grouped(most_tokens), report::grouped(most_prompts)));
     }
     return longest;
 }
@@ -124,7 +115,7 @@ void run_engine(const ReuseOptions& options, const std::optional<Diagnosed<Reuse
             stop(Exit::usage, "--prompts runs whole prompts; --prompt and --held ask about pages");
         }
         const std::vector<report::ReplayRequest> prompts = prompts_of(options.prompts);
-        UnderEngine engine{options, &model, longest_of(prompts, options.prompts)};
+        UnderEngine engine{options, &model, longest_of(prompts)};
         return answer_prompts(options, engine, prompts, heading(model, engine.rules(), session), session);
     }
     if (options.prompt.empty() && options.explain && options.held.empty()) {

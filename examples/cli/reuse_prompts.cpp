@@ -25,6 +25,8 @@ u64 counted(std::string_view text, const std::string& where) {
 /// Token ids as given, the n-th token of each text, and new ones: none of them equal.
 class Texts {
 public:
+    static constexpr u64 most_tokens = u64{1} << 20;
+
     /// `a:0-600` or `17,18`
     void append(const std::string& piece, const std::string& where, TokenIds& to) {
         const bool ids = piece.find_first_not_of("0123456789,") == std::string::npos;
@@ -45,7 +47,6 @@ public:
     }
 
 private:
-    static constexpr u64 most_tokens = u64{1} << 20;
     static constexpr u64 first_new = u64{1} << 31;
 
     static void append_ids(const std::string& piece, const std::string& where, TokenIds& to) {
@@ -116,6 +117,16 @@ void read_word(const std::string& word, const std::string& where, Texts& texts, 
     }
 }
 
+/// All prompts so far against what is run.
+void refuse_more(const std::string& where, u64 prompts, u64 tokens) {
+    constexpr u64 most_prompts = 4096;
+    if (tokens > Texts::most_tokens || prompts > most_prompts) {
+        stop(Exit::bad_input, fmt::format("{}: {} tokens in {} prompts so far; at most {} in {} are run", where,
+                                          report::grouped(tokens), report::grouped(prompts),
+                                          report::grouped(Texts::most_tokens), report::grouped(most_prompts)));
+    }
+}
+
 }  // namespace
 
 std::vector<report::ReplayRequest> prompts_of(const std::string& file) {
@@ -127,6 +138,7 @@ std::vector<report::ReplayRequest> prompts_of(const std::string& file) {
     Texts texts;
     std::istringstream lines{*text};
     u64 number = 0;
+    u64 tokens = 0;
     for (std::string line; std::getline(lines, line);) {
         ++number;
         std::istringstream words{line.substr(0, line.find('#'))};
@@ -140,6 +152,8 @@ std::vector<report::ReplayRequest> prompts_of(const std::string& file) {
             stop(Exit::bad_input, where + ": no token before what is generated; a prompt has at least one");
         }
         if (!prompt.tokens.empty()) {
+            tokens += prompt.tokens.size() + prompt.generated.size();
+            refuse_more(where, all.size() + 1, tokens);
             all.push_back(std::move(prompt));
         }
     }

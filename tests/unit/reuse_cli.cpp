@@ -220,14 +220,22 @@ TEST_CASE("reuse: what is wrong with a prompts file is wrong input, in every ver
         return;
     }
     const std::string file = "/tmp/kvcap-prompts-" + std::to_string(::getpid()) + ".txt";
-    const std::pair<const char*, const char*> wrong[] = {{"", "no prompt in it"},
+    std::string many;
+    for (int i = 0; i < 4097; ++i) {
+        many += "1\n";
+    }
+    const std::pair<std::string, const char*> wrong[] = {{"", "no prompt in it"},
                                                          {"# a remark\n\n", "no prompt in it"},
                                                          {"a:0-x\n", "line 1: 'x' is no count"},
                                                          {"a:0-9 +y\n", "line 1: 'y' is no count"},
                                                          {"a\n", "line 1: a is no piece"},
                                                          {"+8\n", "line 1: no token before"},
                                                          {"a:0-9 salt=a salt=b\n", "line 1: salt=b after salt=a"},
-                                                         {"adapter=x a:0-9 adapter=x\n", "line 1: adapter=x after"}};
+                                                         {"adapter=x a:0-9 adapter=x\n", "line 1: adapter=x after"},
+                                                         {"a:0-600000\nb:0-500000 +9\n",
+                                                          "line 2: 1,100,009 tokens in 2 prompts so far; at most "
+                                                          "1,048,576 in 4,096 are run"},
+                                                         {many, "line 4097: 4,097 tokens in 4,097 prompts so far"}};
     for (const auto& [text, words] : wrong) {
         std::ofstream{file} << text;
         for (const std::string verb :
