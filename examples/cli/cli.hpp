@@ -29,8 +29,10 @@ struct Stop {
 [[noreturn]] void stop(Exit code, std::string text);
 /// Exit 3, or 4 when the architecture or version is unknown.
 [[noreturn]] void stop(const Problem& problem);
-/// Exit 1 when something does not fit, 4 when rules are missing, else 2: the options do not suit the model.
-/// `about`: what was being done, put before the sentence.
+/// 1: there is too little memory, more of which may help; 4: rules are missing; else 2: the options do not suit the
+/// model, or the engine does not take them together.
+Exit exit_of(Errc code);
+/// Ends with exit_of its code. `about`: what was being done, put before the sentence.
 [[noreturn]] void stop(const Error& error, std::string_view about = {});
 
 template <class T>
@@ -66,7 +68,7 @@ struct Session {
 
     /// Writes data to stdout. A closed pipe ends the program quietly.
     void print(std::string_view text);
-    /// Writes "kvcap: text" to stderr.
+    /// Writes "kvcap: text" to stderr: one line, folded at 80 columns on a terminal.
     void remark(std::string_view text);
     /// Writes the text itself to stderr.
     void complain(std::string_view text);

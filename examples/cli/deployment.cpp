@@ -13,6 +13,14 @@ u64 Deployment::sequences_of_one(const Setting& setting) const {
     return ceil_div(setting.sequences, engines);
 }
 
+u64 context_limit(const Model& model) {
+    return model.read.max_context != 0 ? model.read.max_context : u64{1} << 24;
+}
+
+const char* bound_of(u64 longest, const Model& model) {
+    return longest < context_limit(model) ? "engine" : model.read.max_context != 0 ? "model" : "search";
+}
+
 Sharding attention_split(const Setting& setting) {
     Sharding split = setting.sharding;
     split.tp = setting.attention_dp ? 1 : split.tp;

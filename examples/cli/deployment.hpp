@@ -68,6 +68,12 @@ private:
     std::vector<Bytes> available(const Setting& setting, Bytes non_kv) const;
 };
 
+/// The longest request that is looked for: the context that the model states, else 2^24 tokens.
+u64 context_limit(const Model& model);
+/// What keeps the longest request from being longer: "model" (the context it states), "engine" (its memory and its
+/// options), or "search" (no context is stated, and all of context_limit fits).
+const char* bound_of(u64 longest, const Model& model);
+
 /// What one rank's attention is split by: whole requests under attention data parallelism.
 Sharding attention_split(const Setting& setting);
 

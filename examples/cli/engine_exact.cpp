@@ -13,6 +13,7 @@ EngineAnswer ask_exact(const EngineQuestion& question) {
     }
     const ModelSpec& model = question.model->spec;
     const std::size_t per_stage = question.available.size() / question.sharding.pp;
+    answer.by_bytes = true;
     answer.verdict = {.fits = true, .spare_bytes = {off_scale}};
     for (u32 stage = 0; stage < question.sharding.pp; ++stage) {
         const Footprint own = value_of(fold(model, question.longest(), question.sharding, {.stage = stage}));

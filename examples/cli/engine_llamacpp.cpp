@@ -118,6 +118,7 @@ EngineAnswer ask_llamacpp(const EngineQuestion& question) {
     answer.verdict = judge_bytes(needed, available);
     const Verdict cells = judge(answer.plan, question.load());
     answer.verdict = cells.fits ? answer.verdict : cells;
+    answer.by_bytes = cells.fits;
     judge_slots(question, engine.options.n_seq_max, answer);
     const llamacpp::Layout layout = value_of(llamacpp::layout(model.card, engine.options));
     fill_rows(model.card, layout, question.longest(), answer);

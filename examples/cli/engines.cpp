@@ -63,6 +63,10 @@ std::string EngineQuestion::text(std::string_view flag, std::string otherwise) c
     return flags->find(flag)->second;
 }
 
+Exit exit_of(const EngineAnswer& answer) {
+    return answer.runs() ? answer.verdict.fits ? Exit::ok : Exit::does_not_fit : exit_of(answer.error.code);
+}
+
 std::string no_rules_words(const EngineAnswer& answer) {
     return fmt::format("kvcap has no rules of {} for this model or split: {}", answer.rules, answer.refusal);
 }

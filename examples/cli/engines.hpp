@@ -64,6 +64,7 @@ struct EngineAnswer {
     u64 longest_hint = 0;  ///< the longest request the engine itself says would fit; 0: none said
     PoolPlan plan{};
     Verdict verdict{};
+    bool by_bytes = false;     ///< the verdict counts bytes of a rank, not units of one of the plan's pools
     std::string backend{};     ///< the attention backend whose blocks were used, where the engine has several
     u64 request_units = 0;     ///< units one request takes of the pool that binds
     Bytes reserved_request{};  ///< bytes set aside for one request
@@ -76,6 +77,10 @@ struct EngineAnswer {
     bool runs() const { return refusal.empty(); }
     bool fits() const { return runs() && verdict.fits; }
 };
+
+/// The exit code that every verb ends with where an engine gave this answer: of its refusal; where it starts 0, or 1
+/// when what was asked does not fit. A refusal that is none of numbers is of the options.
+Exit exit_of(const EngineAnswer& answer);
 
 /// "kvcap has no rules of vLLM 0.28.0 for this model or split: layer 0: ..."
 std::string no_rules_words(const EngineAnswer& answer);

@@ -6,10 +6,6 @@
 
 namespace kvcap::cli {
 
-u64 context_limit(const Model& model) {
-    return model.read.max_context != 0 ? model.read.max_context : u64{1} << 24;
-}
-
 namespace {
 
 struct FitOptions {
@@ -27,10 +23,10 @@ Finding find(Deployment& on, const Setting& asked, u32 gpus) {
     }
     found.room = on.most_non_kv(asked);
     found.fits = found.answer.fits();
-    found.longest_limit = larger(context_limit(on.formats[0].model), asked.tokens.value);
     found.most_sequences = on.most_sequences(asked, found.non_kv);
-    if (on.mix.each.size() == 1 && on.max_len == 0) {
-        found.longest = on.longest(asked, found.non_kv, found.longest_limit);
+    found.longest_asked = on.mix.each.size() == 1 && on.max_len == 0;
+    if (found.longest_asked) {
+        found.longest = on.longest(asked, found.non_kv, context_limit(on.formats[0].model));
     }
     if (!found.fits) {
         found.changes = changes_of(on, asked, gpus);
@@ -49,7 +45,8 @@ void run(const FitOptions& options, Session& session) {
     Finding found = find(on, asked, gpus);
     found.notes = std::move(notes);
     options.output.json ? session.print(fit_json(found)) : print_fit(found, unit, session);
-    session.exit = found.room && (found.fits || !on.memory.non_kv_known) ? Exit::ok : Exit::does_not_fit;
+    const bool serves = found.room && (found.fits || !on.memory.non_kv_known);
+    session.exit = serves ? Exit::ok : found.answer.fits() ? Exit::does_not_fit : exit_of(found.answer);
 }
 
 }  // namespace

@@ -18,13 +18,10 @@ struct Finding {
     bool fits = false;
     u64 most_sequences = 0;
     u64 longest = 0;
-    u64 longest_limit = 0;
+    bool longest_asked = false;  ///< lengths are neither mixed nor the engine's length given
     std::vector<Change> changes{};
     std::vector<Note> notes{};
 };
-
-/// The context the model states, or 2^24 tokens.
-u64 context_limit(const Model& model);
 
 /// The smallest single changes that make it fit, each evaluated; `on` learns which knobs there are.
 std::vector<Change> changes_of(Deployment& on, const Setting& asked, u32 gpus);

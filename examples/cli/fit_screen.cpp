@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The answer of `fit` as a screen, and as JSON (kvcap.fit/1).
 #include "fit.hpp"
+#include "margin.hpp"
 #include "screen.hpp"
 
 #include <kvcap/io/spec_line.hpp>
@@ -73,11 +74,11 @@ std::string capacity_words(const Finding& found) {
     out += paragraph(fmt::format("  {}{} {} at once", upto,
                                  report::counted(found.most_sequences, "request", "requests"), of)) + '\n';
     if (found.longest != 0) {
+        const std::string_view by = bound_of(found.longest, found.on.formats[0].model);
         out += paragraph(fmt::format("  {}{} tokens{} for {}", upto, report::grouped(found.longest),
-                                     found.longest == context_limit(found.on.formats[0].model) &&
-                                             found.on.formats[0].model.read.max_context != 0
-                                         ? " (as long as the model allows)"
-                                         : "",
+                                     by == "model"    ? " (as long as the model allows)"
+                                     : by == "search" ? " (the model states no context; no longer ones are tried)"
+                                                      : "",
                                      report::counted(found.asked.sequences, "request", "requests"))) + '\n';
     }
     return out;
@@ -189,7 +190,10 @@ std::string fit_json(const Finding& found) {
     json.field("reserved_bytes_per_request", found.answer.reserved_request);
     json.field("units_per_request", found.answer.request_units).field("unit", found.answer.unit);
     json.field("lacking_bytes", found.answer.verdict.lacking_bytes);
+    write_tightest_pool(json, found.answer);
     json.field("most_sequences", found.most_sequences).field("longest_tokens", found.longest);
+    found.longest_asked ? json.field("longest_bound_by", bound_of(found.longest, model))
+                        : json.null("longest_bound_by");
     json.array("engine_log");
     for (const std::string& line : found.answer.log) {
         json.item(line);

@@ -79,7 +79,8 @@ std::vector<Reason> reasons_of(const SearchResult& found);
 std::string words(const Reason& reason);
 /// Whether rules dropped all there is: nothing was possible, whatever the memory.
 bool nothing_possible(const SearchResult& found);
-/// 0 when something fits, 1 when nothing does; where nothing was possible 2, or 4 when no rules are known for any.
+/// 0 when something fits, 1 when nothing does; where the engine starts with none 2, or 4 when no rules are known for
+/// any: exit_of of its answers (engines.hpp), the least.
 Exit exit_of(const SearchResult& found);
 /// "the nearest is TP 4 fp8: 1.5 GiB (1,610,612,736 B) more memory on each GPU would do"; empty without one.
 std::string miss_words(const Search& search, const std::optional<Miss>& miss);

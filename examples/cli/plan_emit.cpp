@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The launch line of the best split that its engine, given what the line says, finds to fit.
+#include "margin.hpp"
 #include "plan.hpp"
 
 #include <algorithm>
@@ -67,9 +68,7 @@ Tried line_of(const Search& search, const Candidate& candidate, u64 sequences, c
         carry_page(launch, answer.plan);
         return {.line = report::launch_line(launch) + "\n"};
     }
-    return {.why_not = answer.runs() ? report::amount(answer.verdict.lacking_bytes) +
-                                           " lacking for what the line asks for"
-                                     : answer.refusal};
+    return {.why_not = answer.runs() ? margin_words(answer) + ", for what the line asks for" : answer.refusal};
 }
 
 /// The first line that holds, best split first; a remark when it is not the best's, or when none does.

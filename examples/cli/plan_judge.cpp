@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // plan --launch: what a line's engine says of it on this GPU, as a screen and as JSON (kvcap.launch/1).
 #include "context_ranks.hpp"
+#include "margin.hpp"
 #include "plan.hpp"
 #include "screen.hpp"
 
@@ -92,25 +93,49 @@ void refuse_as_fit(const PlanOptions& options, const Launch& launch, Launched& g
     note_idle(got.on, options.on.memory.gpus, got.notes);
 }
 
-/// "16 requests of 8,192 tokens", or of a mix each length.
-std::string load_words(const Launched& got) {
+/// `sequences` requests of `tokens` each.
+struct LoadPart {
+    u64 tokens = 0;
+    u64 sequences = 0;
+};
+
+/// What one rank that holds requests was judged by, the longest first.
+std::vector<LoadPart> load_of(const Launched& got) {
     const u64 all = got.on.sequences_of_one(got.setting);
-    const std::string requests = report::counted(all, "request", "requests");
     const Mix& mix = got.on.mix;
     if (mix.each.size() == 1) {
-        return fmt::format("{} of {} tokens", requests, report::grouped(got.setting.tokens.value));
+        return {{got.setting.tokens.value, all}};
     }
     const std::vector<u64> counts = mix.counts(all);
-    std::string each;
+    std::vector<LoadPart> load;
     for (std::size_t i = 0; i < counts.size(); ++i) {
-        each += fmt::format("{}{} of {}", i == 0 ? "" : ", ", report::grouped(counts[i]),
-                            report::grouped((mix.each[i].prompt + mix.each[i].decoded).value));
+        load.push_back({(mix.each[i].prompt + mix.each[i].decoded).value, counts[i]});
+    }
+    return load;
+}
+
+/// "16 requests of 8,192 tokens", or of a mix each length.
+std::string load_words(const Launched& got) {
+    const std::vector<LoadPart> load = load_of(got);
+    const std::string requests = report::counted(got.on.sequences_of_one(got.setting), "request", "requests");
+    if (load.size() == 1) {
+        return fmt::format("{} of {} tokens", requests, report::grouped(load[0].tokens));
+    }
+    std::string each;
+    for (const LoadPart& part : load) {
+        each += fmt::format("{}{} of {}", each.empty() ? "" : ", ", report::grouped(part.sequences),
+                            report::grouped(part.tokens));
     }
     return fmt::format("{} ({} tokens)", requests, each);
 }
 
-Bytes margin_of(const Verdict& verdict) {
-    return verdict.fits ? verdict.spare_bytes : verdict.lacking_bytes;
+void write_load(report::Json& json, const Launched& got) {
+    json.object("load").field("sequences_of_a_rank", got.on.sequences_of_one(got.setting));
+    json.field("engine_max_len", got.on.max_len).array("lengths");
+    for (const LoadPart& part : load_of(got)) {
+        json.object({}, report::Layout::flat).field("tokens", part.tokens).field("sequences", part.sequences).end();
+    }
+    json.end().end();
 }
 
 std::string json_of(const Launch& launch, const Launched& got) {
@@ -121,9 +146,12 @@ std::string json_of(const Launch& launch, const Launched& got) {
     write_split(json, {.tp = launch.tp, .pp = launch.pp, .cp = launch.cp}, launch.dp, launch.attention_dp);
     json.field("max_len", launch.tokens).field("sequences_of_a_rank", launch.sequences);
     json.field("kv_cache_dtype", launch.dtype);
+    write_load(json, got);
     json.field("runs", answer.runs()).field("fits", answer.fits()).field("refusal", answer.refusal);
     json.field("reason", answer.reason);
-    json.field("margin_bytes", margin_of(answer.verdict)).field("line", report::launch_line(launch));
+    json.field("margin_bytes", margin_of(answer));
+    write_tightest_pool(json, answer);
+    json.field("line", report::launch_line(launch));
     report::write_notes(json, got.notes);
     return json.end().text();
 }
@@ -135,10 +163,9 @@ std::string screen_of(const Launch& launch, const Launched& got, const Session& 
                "TP {} PP {} CP {} DP {}{}: {} on each rank that holds requests", launch.tp, launch.pp, launch.cp,
                launch.dp, launch.attention_dp ? " attention-DP" : "", load_words(got))) +
            '\n';
-    out += answer.runs() ? fmt::format("{}, {} {}\n", answer.fits() ? "FITS" : "DOES NOT FIT",
-                                       report::amount(margin_of(answer.verdict)),
-                                       answer.verdict.fits ? "spare" : "lacking")
-                         : paragraph("DOES NOT START: " + answer.refusal) + '\n';
+    out += paragraph(answer.runs()
+                         ? fmt::format("{}, {}", answer.fits() ? "FITS" : "DOES NOT FIT", margin_words(answer))
+                         : "DOES NOT START: " + answer.refusal) + '\n';
     return out + notes_text(got.notes, false, session);
 }
 
@@ -153,7 +180,7 @@ void judge_line(const PlanOptions& options, Session& session) {
     }
     Launched got = evaluate(launch, beside);
     refuse_as_fit(options, launch, got);
-    session.exit = got.answer.fits() ? Exit::ok : Exit::does_not_fit;
+    session.exit = exit_of(got.answer);
     session.print(options.output.json ? json_of(launch, got) : screen_of(launch, got, session));
 }
 

@@ -55,15 +55,19 @@ std::string why_best(const Search& search, const SearchResult& found) {
 
 /// Refusals that more memory may lift.
 bool by_memory(Errc code) {
-    return code == Errc::does_not_fit || code == Errc::no_memory || code == Errc::no_state_slots ||
-           code == Errc::pool_of_no_tokens || code == Errc::window_pool_too_small;
+    return exit_of(code) == Exit::does_not_fit;
+}
+
+/// The engine starts and queues some of the requests: see outcome_of in plan_search.cpp.
+bool queued(const Dropped& dropped) {
+    return dropped.why.code == Errc::capacity;
 }
 
 std::string reason_of(const Dropped& dropped) {
     Error why = dropped.why;
     why.layer = no_layer;
     return by_memory(why.code) ? "not enough memory for the load beside the weights"
-           : why.code == Errc::capacity      ? "more requests at once than --parallel runs"
+           : queued(dropped)                 ? "more requests at once than --parallel runs"
            : why.code == Errc::not_divisible ? "context-parallel ranks beyond the copies of KV heads in TP"
            : dropped.candidate.attention_dp && why.code == Errc::refused_combination
                ? "attention data parallelism of a dense model, which is plain DP"
@@ -74,13 +78,17 @@ std::string table_of(const Search& search, const SearchResult& found, u32 top) {
     using A = report::Align;
     report::Table table{{A::right, A::left, A::right, A::right, A::right}};
     table.row({"", "split", "requests", "longest", "KV read/token"});
+    const Model& model = search.on.formats[0].model;
+    bool bound = false;
     for (std::size_t i = 0; i < std::min<std::size_t>(found.ranked.size(), top); ++i) {
         const Ranked& each = found.ranked[i];
+        bound = bound || std::string_view{bound_of(each.outcome.context, model)} == "model";
         table.row({std::to_string(i + 1), split_words(search, each.candidate),
                    report::grouped(each.outcome.sequences), report::grouped(each.outcome.context),
                    report::amount({each.outcome.read_per_token})});
     }
-    return table.text();
+    return table.text() + (bound ? fmt::format("longest: {} is the context that the model states\n",
+                                               report::grouped(model.read.max_context)) : "");
 }
 
 void write_candidate(report::Json& json, const Search& search, const Candidate& candidate) {
@@ -104,6 +112,7 @@ void write_ranked(report::Json& json, const Search& search, const Ranked& each) 
     json.object({}, report::Layout::flat);
     write_candidate(json, search, each.candidate);
     json.field("sequences", each.outcome.sequences).field("context", each.outcome.context);
+    json.field("context_bound_by", bound_of(each.outcome.context, search.on.formats[0].model));
     json.field("kv_read_bytes_per_token", each.outcome.read_per_token).end();
 }
 
@@ -144,13 +153,15 @@ bool nothing_possible(const SearchResult& found) {
 }
 
 Exit exit_of(const SearchResult& found) {
-    const bool unknown = std::all_of(found.dropped.begin(), found.dropped.end(), [](const Dropped& each) {
-        return each.why.code == Errc::unsupported;
+    const auto& dropped = found.dropped;
+    const bool unknown = std::all_of(dropped.begin(), dropped.end(), [](const Dropped& each) {
+        return exit_of(each.why.code) == Exit::unknown_architecture;
     });
-    return !found.ranked.empty()      ? Exit::ok
-           : !nothing_possible(found) ? Exit::does_not_fit
-           : unknown                  ? Exit::unknown_architecture
-                                      : Exit::usage;
+    const bool starts = !nothing_possible(found) || std::any_of(dropped.begin(), dropped.end(), queued);
+    return !found.ranked.empty() ? Exit::ok
+           : starts              ? Exit::does_not_fit
+           : unknown             ? Exit::unknown_architecture
+                                 : Exit::usage;
 }
 
 std::string miss_words(const Search& search, const std::optional<Miss>& miss) {

@@ -33,8 +33,8 @@ Error refused(const Search& search, const Candidate& candidate) {
 /// By the staircases of one engine's plan; without a plan, by its verdict. llama.cpp's cells are as many as
 /// were asked for, so its plan says nothing of more.
 Outcome most_of(const Deployment& on, const Setting& setting, const PoolPlan& plan, u64 holders) {
-    const u64 stated = on.formats[0].model.read.max_context;
-    const u64 limit = stated != 0 ? larger(stated, setting.tokens.value) : u64{1} << 24;
+    const u64 context = context_limit(on.formats[0].model);
+    const u64 limit = on.max_len != 0 ? smaller(context, on.max_len) : context;
     if (plan.pools.empty() || on.face->name == "llamacpp") {
         const Bytes non_kv = on.known_non_kv(setting);
         return {.sequences = on.most_sequences(setting, non_kv),

@@ -112,6 +112,16 @@ std::string json_of(const StoredModel& stored, const std::vector<Answered>& all,
     return json.end().text();
 }
 
+/// The least of the codes of those that do not start: that memory lacks is said before what is refused.
+Exit exit_of_all(const std::vector<Answered>& all) {
+    Exit least = Exit::ok;
+    for (const Answered& one : all) {
+        const Exit code = one.answer.runs() ? Exit::ok : exit_of(one.answer);
+        least = code != Exit::ok && (least == Exit::ok || code < least) ? code : least;
+    }
+    return least;
+}
+
 void run(PoolsOptions options, Session& session) {
     options.output.begin(session);
     const report::Unit unit = options.output.unit_for({u64{1} << 40});
@@ -138,12 +148,10 @@ void run(PoolsOptions options, Session& session) {
         }
     }
     const Model& model = on.formats[0].model;
-    for (const Answered& one : all) {
-        if (one.answer.without_rules() && !every) {
-            stop(Exit::unknown_architecture, no_rules_words(one.answer));
-        }
-        session.exit = one.answer.runs() ? session.exit : Exit::does_not_fit;
+    if (all.size() == 1 && all[0].answer.without_rules()) {
+        stop(Exit::unknown_architecture, no_rules_words(all[0].answer));
     }
+    session.exit = exit_of_all(all);
     if (options.output.json) {
         return session.print(json_of(on.formats[0], all, notes));
     }

@@ -27,12 +27,6 @@ void check_vllm(const std::string& version) {
     }
 }
 
-/// Refusals of a pool that holds too little, whichever engine words them.
-bool too_small(Errc code) {
-    return code == Errc::does_not_fit || code == Errc::no_memory || code == Errc::pool_of_no_tokens ||
-           code == Errc::no_state_slots || code == Errc::window_pool_too_small;
-}
-
 /// A layer that keeps everything: for the rules of an engine without a model.
 Model stand_in() {
     ModelOptions options;
@@ -80,11 +74,7 @@ UnderEngine::UnderEngine(const ReuseOptions& options, const Model* model, u64 lo
     }
     answer_ = face_->ask(question_);
     if (!answer_.runs()) {
-        const Errc code = answer_.error.code;
-        stop(too_small(code)             ? Exit::does_not_fit
-             : code == Errc::unsupported ? Exit::unknown_architecture
-                                         : Exit::usage,
-             fmt::format("{} does not start: {}", title(), answer_.refusal));
+        stop(exit_of(answer_), fmt::format("{} does not start: {}", title(), answer_.refusal));
     }
     if (model != nullptr) {
         notes_ = answer_.notes;

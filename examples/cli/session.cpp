@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Output, colours and the end of a run.
-#include "cli.hpp"
+#include "screen.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -37,17 +37,20 @@ std::string styled(bool colour, const char* style, std::string_view text) {
     return colour ? fmt::format("\x1b[{}m{}\x1b[0m", style, text) : std::string{text};
 }
 
+}  // namespace
+
 Exit exit_of(Errc code) {
     switch (code) {
         case Errc::no_memory:
-        case Errc::does_not_fit: return Exit::does_not_fit;
+        case Errc::does_not_fit:
+        case Errc::no_state_slots:
+        case Errc::pool_of_no_tokens:
+        case Errc::window_pool_too_small: return Exit::does_not_fit;
         case Errc::unsupported:
         case Errc::unknown_version: return Exit::unknown_architecture;
         default: return Exit::usage;
     }
 }
-
-}  // namespace
 
 void stop(Exit code, std::string text) {
     throw Stop{code, std::move(text)};
@@ -85,7 +88,9 @@ std::string printable(std::string_view text) {
 }
 
 void Session::remark(std::string_view text) {
-    complain(fmt::format("kvcap: {}\n", printable(text)));
+    const std::string line = "kvcap: " + printable(text);
+    const bool terminal = err == nullptr && isatty(STDERR_FILENO) == 1;
+    complain((terminal ? broken_paragraph(line) : line) + '\n');
 }
 
 void Session::complain(std::string_view text) {

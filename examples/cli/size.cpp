@@ -92,7 +92,7 @@ Reserved reserved_by(const SizeOptions& options, const Model& model, const repor
             stop(Exit::unknown_architecture, no_rules_words(answer));
         }
         if (!answer.runs()) {
-            stop(Exit::does_not_fit, fmt::format("{}: {}", answer.rules, answer.refusal));
+            stop(exit_of(answer), fmt::format("{}: {}", answer.rules, answer.refusal));
         }
         notes.insert(notes.end(), all.points.empty() ? answer.notes.begin() : answer.notes.end(), answer.notes.end());
         all.rules = answer.rules;

@@ -111,10 +111,10 @@ TEST_CASE("flags of engines refuse what is no number of theirs") {
     }
     refused("pools llama-3.1-8b --kv-budget 8GiB --block-size 0", 2, "--block-size: 0");
     refused("pools llama-3.1-8b --kv-budget 8GiB --engine trtllm --max-beam-width 65", 2, "at most 64");
-    refused("pools llama-3.1-8b --kv-budget 8GiB --block-size 17", 1,
+    refused("pools llama-3.1-8b --kv-budget 8GiB --block-size 17", 2,
             "does not start: No valid attention backend found");
-    refused("pools llama-3.1-8b --kv-budget 8GiB --block-size 17", 1, "[block_size not supported]");
-    refused("pools llama-3.1-8b --kv-budget 8GiB --attention-backend FLASHMLA", 1, "non-MLA not supported");
+    refused("pools llama-3.1-8b --kv-budget 8GiB --block-size 17", 2, "[block_size not supported]");
+    refused("pools llama-3.1-8b --kv-budget 8GiB --attention-backend FLASHMLA", 2, "non-MLA not supported");
     refused("pools llama-3.1-8b --kv-budget 8GiB --attention-backend FLASH_ATN", 2, "did you mean FLASH_ATTN?");
 }
 
@@ -163,7 +163,7 @@ TEST_CASE("vLLM's attention backend follows the GPU") {
     CHECK(assumed["notes"][0]["text"].get<std::string>().find("Hopper") != std::string::npos);
     const json old = checked("pools", "deepseek-v3 --kv-budget 8GiB --tokens 4k --engine vllm@0.16.0");
     CHECK(old["engines"][0]["block_size"] == 64);
-    refused("pools llama-3.1-8b --gpu h100 --kv-cache-dtype nvfp4", 1, "[kv_cache_dtype not supported]");
+    refused("pools llama-3.1-8b --gpu h100 --kv-cache-dtype nvfp4", 2, "[kv_cache_dtype not supported]");
 }
 
 TEST_CASE("a format is refused by a vLLM older than it, with the first that has it") {

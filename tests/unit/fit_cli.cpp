@@ -86,6 +86,39 @@ TEST_CASE("plan: when nothing fits, the nearest candidate and what it lacks, to 
     CHECK(checked("plan", "llama-3.1-8b --gpu h100 --gpus 3 --engine exact --tokens 8k")["ranked"].size() > 0);
 }
 
+TEST_CASE("the longest request fits and is within the model's context, and what binds is said", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    // 131,072 bytes a token: 6 GiB are 49,152 tokens, and less than the context in 8 bits too.
+    for (const std::string engine : {"exact", "vllm", "sglang", "trtllm", "llamacpp"}) {
+        const std::string asked = "llama-3.1-8b --tokens 200k --kv-budget 40GiB --engine " + engine;
+        const json fit = checked("fit", asked);
+        CAPTURE(engine, fit.dump());
+        CHECK(fit["tokens"] == 204800);
+        CHECK(fit["longest_tokens"] == 131072);
+        CHECK(fit["longest_bound_by"] == "model");
+        const json plan = checked("plan", asked + " --gpus 1 --tp 1");
+        CHECK(plan["ranked"][0]["context"] == 131072);
+        CHECK(plan["ranked"][0]["context_bound_by"] == "model");
+        const std::string little = "llama-3.1-8b --tokens 8k --kv-budget 6GiB --engine " + engine;
+        const json less = checked("fit", little);
+        CHECK(less["longest_tokens"].get<long long>() <= 49152);
+        CHECK(less["longest_tokens"].get<long long>() > 49152 - 1024);
+        CHECK(less["longest_bound_by"] == "engine");
+        CHECK(checked("plan", little + " --gpus 1 --tp 1")["ranked"][0]["context_bound_by"] == "engine");
+    }
+    const json unstated = checked("fit", "'8*gqa(1,64)' --tokens 8k --kv-budget 100GiB");
+    CHECK(unstated["longest_tokens"] == 1 << 24);
+    CHECK(unstated["longest_bound_by"] == "search");
+    CHECK(checked("fit", "llama-3.1-8b --lengths 4k:1,8k:1 --kv-budget 8GiB")["longest_bound_by"].is_null());
+    const json limited = checked("plan", "llama-3.1-8b --tokens 8k --kv-budget 40GiB --gpus 1 --engine-max-len 16k");
+    CHECK(limited["ranked"][0]["context"] == 16384);
+    CHECK(limited["ranked"][0]["context_bound_by"] == "engine");
+    CHECK(program::run("plan llama-3.1-8b --tokens 200k --kv-budget 40GiB --gpus 1")
+              .out.find("longest: 131,072 is the context that the model states") != std::string::npos);
+}
+
 TEST_CASE("engines as people spell them", "[cli]") {
     if (!program::known()) {
         return;

@@ -17,8 +17,9 @@ Launch some_launch(std::mt19937_64& random) {
                                      "/models/x_1.gguf", "$HOME/m", "a\"b\\c"};
     Launch launch{.engine = engines[pick(4)], .model = names[pick(6)]};
     launch.servers = static_cast<u32>(1 + pick(3));
-    launch.tokens = 1 + pick(1 << 20);
-    launch.sequences = 1 + pick(512);
+    const bool says = launch.engine == "llamacpp" || pick(4) != 0;  // else the engine decides
+    launch.tokens = says ? 1 + pick(1 << 20) : 0;
+    launch.sequences = says || pick(2) == 0 ? 1 + pick(512) : 0;
     launch.tp = 1u << pick(4);
     const bool llama = launch.engine == "llamacpp";
     launch.pp = llama && launch.tp > 1 ? 1 : static_cast<u32>(1 + pick(4));
@@ -68,6 +69,7 @@ TEST_CASE("a launch line is read back to the deployment it was written from", "[
         REQUIRE(back);
         CHECK(report::launch_line(*back) == line);
         CHECK(*back == launch);
+        CHECK((line + ' ').find(" 0 ") == std::string::npos);  // what is not said is not written
     }
 }
 

@@ -63,6 +63,45 @@ TEST_CASE("plan --launch: the load beside a line is what the line is judged by",
     refuses(line, "--lengths 4k:1,9k:1", "--lengths and --launch: a request of 9,216 tokens");
 }
 
+TEST_CASE("plan --launch: JSON states the load that was judged, and of which pool the margin is", "[cli][plan]") {
+    if (!program::known()) {
+        return;
+    }
+    const json mixed = judged("vllm serve llama-3.1-8b --max-model-len 8192", "--lengths 4k:3,8k:5 --batch 8");
+    CHECK(mixed["sequences_of_a_rank"] == 0);
+    CHECK(mixed["load"] == json::parse(R"({"sequences_of_a_rank": 8, "engine_max_len": 8192, "lengths": [
+        {"tokens": 8192, "sequences": 5}, {"tokens": 4096, "sequences": 3}]})"));
+    for (const std::string line :
+         {"vllm serve llama-3.1-8b", "vllm serve gpt-oss-20b --max-num-seqs 3", "llama-server -m llama-3.1-8b -c 8192",
+          "python -m sglang.launch_server --model-path gpt-oss-20b --context-length 16384",
+          "python -m sglang.launch_server --model-path qwen3-next-80b-a3b --tp 4", "trtllm-serve gpt-oss-20b"}) {
+        const json read = judged(line);
+        CAPTURE(line, read.dump());
+        const json& pool = read["tightest_pool"];
+        const auto number = [&](const char* name) { return pool[name].get<long long>(); };
+        const bool bytes = line.rfind("llama-server", 0) == 0;
+        CHECK((number("pool") == 0) == bytes);
+        CHECK(number("pool") <= number("pools"));
+        CHECK(read["margin_bytes"] == number("unit_bytes") * (number("usable_units") - number("needed_units")));
+        // Written as it was said: what the engine decides is not in the line, and the line reads back to the same.
+        const std::string again = read["line"];
+        CHECK((again + ' ').find(" 0 ") == again.npos);
+        CHECK(judged(again)["margin_bytes"] == read["margin_bytes"]);
+        CHECK(judged(again)["load"] == read["load"]);
+        CHECK(judged(again)["line"] == again);
+    }
+    const json two = judged("python -m sglang.launch_server --model-path gpt-oss-20b --context-length 16384");
+    CHECK(two["tightest_pool"]["pools"] == 2);
+    const json small = judged("vllm serve llama-3.1-8b --max-model-len 8192 --max-num-seqs 300", "", 1);
+    CHECK(small["margin_bytes"] == small["tightest_pool"]["unit_bytes"].get<long long>() *
+                                       (small["tightest_pool"]["needed_units"].get<long long>() -
+                                        small["tightest_pool"]["usable_units"].get<long long>()));
+    CHECK(judged("vllm serve llama-3.1-8b --block-size 17", "", 2)["tightest_pool"].is_null());
+    const program::Ran shown = program::run("plan --gpu h100 --launch 'python -m sglang.launch_server --model-path "
+                                            "gpt-oss-20b --context-length 16384'");
+    CHECK(shown.out.find(" of 2, the tightest") != std::string::npos);
+}
+
 TEST_CASE("plan --launch: what a line says already, or what only a search reads, is refused beside it", "[cli][plan]") {
     if (!program::known()) {
         return;

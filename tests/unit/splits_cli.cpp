@@ -149,7 +149,7 @@ TEST_CASE("engines without context ranks refuse them in every verb alike", "[cli
         }
     }
     // Among all engines each says for itself.
-    refused("pools deepseek-v3 --tp 8 --cp 2 --kv-budget 40GiB --tokens 8k --engine all", 1,
+    refused("pools deepseek-v3 --tp 8 --cp 2 --kv-budget 40GiB --tokens 8k --engine all", 2,
             "does not start: SGLang's");
 }
 
@@ -191,7 +191,7 @@ TEST_CASE("plan: where rules exclude every candidate, that is said, with the rul
     const Case cases[] = {
         {"llama-3.1-8b --gpus 3 --tp 3", 2, "4 x 32 query heads cannot be dealt to 3 ranks"},
         {"llama-3.1-8b --gpus 2 --tp 2 --dp-attention", 2, "2 x attention data parallelism of a dense model"},
-        {"llama-3.1-8b --gpus 1 --batch 8 --engine llamacpp --parallel 2", 2, "more requests at once than --parallel"},
+        {"llama-3.1-8b --gpus 1 --batch 8 --engine llamacpp --parallel 2", 1, "more requests at once than --parallel"},
         {"jamba-1.5-mini --gpus 2 --engine sglang", 4, "8 x these rules do not cover Mamba-1 states"},
     };
     for (const Case& each : cases) {

@@ -30,14 +30,19 @@ inline std::string other_flags(const Launch& launch) {
     return out;
 }
 
+/// " --flag N", or nothing when it is not said and the engine decides.
+inline std::string said_number(std::string_view flag, u64 number) {
+    return number == 0 ? std::string{} : fmt::format(" {} {}", flag, number);
+}
+
 inline std::string vllm_line(const Launch& l) {
     std::string out = fmt::format(
         "vllm serve {} --tensor-parallel-size {} --pipeline-parallel-size {} --data-parallel-size {}",
         shell_word(l.model), l.attention_dp ? 1 : l.tp, l.pp, l.attention_dp ? l.tp : l.dp);
     out += l.cp > 1 ? fmt::format(" --decode-context-parallel-size {}", l.cp) : "";
     out += l.attention_dp ? " --enable-expert-parallel" : "";
-    out += fmt::format(" --max-model-len {} --max-num-seqs {} --kv-cache-dtype {}", l.tokens, l.sequences,
-                       l.dtype);
+    out += said_number("--max-model-len", l.tokens) + said_number("--max-num-seqs", l.sequences);
+    out += " --kv-cache-dtype " + l.dtype;
     out += l.util.empty() ? "" : " --gpu-memory-utilization " + l.util;
     out += l.budget.empty() ? "" : " --kv-cache-memory-bytes " + l.budget;
     return out + other_flags(l);
@@ -48,8 +53,9 @@ inline std::string sglang_line(const Launch& l) {
         fmt::format("python -m sglang.launch_server --model-path {} --tp-size {} --pp-size {} --dp-size {}",
                     shell_word(l.model), l.tp, l.pp, l.attention_dp ? l.tp : l.dp);
     out += l.attention_dp ? fmt::format(" --enable-dp-attention --ep-size {}", l.tp) : "";
-    out += fmt::format(" --context-length {} --max-running-requests {} --kv-cache-dtype {}", l.tokens,
-                       saturating_product(l.sequences, l.attention_dp ? l.tp : 1), l.dtype);
+    out += said_number("--context-length", l.tokens);
+    out += said_number("--max-running-requests", saturating_product(l.sequences, l.attention_dp ? l.tp : 1));
+    out += " --kv-cache-dtype " + l.dtype;
     out += l.util.empty() ? "" : " --mem-fraction-static " + l.util;
     return out + other_flags(l);
 }
@@ -89,7 +95,7 @@ inline std::string trtllm_line(Launch l) {
     std::string out = fmt::format("printf '{}' > kvcap.yaml && trtllm-serve {} --tp_size {} --pp_size {}",
                                   yaml, shell_word(l.model), l.tp, l.pp);
     out += l.attention_dp ? fmt::format(" --ep_size {}", l.tp) : "";
-    out += fmt::format(" --max_seq_len {} --max_batch_size {}", l.tokens, l.sequences);
+    out += said_number("--max_seq_len", l.tokens) + said_number("--max_batch_size", l.sequences);
     for (const auto& [name, value] : l.flags) {
         std::string own = name;
         std::replace(own.begin(), own.end(), '-', '_');
