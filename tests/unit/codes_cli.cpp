@@ -57,7 +57,8 @@ TEST_CASE("a question that an engine refuses ends every verb with the same code"
             refused("size " + asked.substr(0, asked.find(" --gpus")), each.code, each.words);
         }
         if (!each.line.empty()) {
-            refused("plan --launch " + program::quoted(each.line) + (options ? on : " --gpu h100"), each.code, each.words);
+            refused("plan --launch " + program::quoted(each.line) + (options ? on : " --gpu h100"), each.code,
+                    each.words);
         }
     }
     refused("reuse llama-3.1-8b --engine vllm --block-size 17 --explain", 2, "No valid attention backend");

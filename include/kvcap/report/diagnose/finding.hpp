@@ -6,7 +6,6 @@
 #include <kvcap/io/log.hpp>
 #include <kvcap/report/diagnose/sentence.hpp>
 
-
 namespace kvcap::inline v1::report {
 
 /// A number, or words where they are not empty.

@@ -92,7 +92,7 @@ inline void one_cache(Diagnosis& on) {
             on.add("slots", {"kv_mib", "n_ctx_per_seq"},
                    said("{:.2f} MiB, {} cells a sequence", amount, commas(per_seq)),
                    said("one reading: {:.0f} slots, {} cells at {} bytes; the model or n_seq_max decides",
-                               slots, commas(per_seq * slots), commas(amount * mib / per_seq / slots)))
+                        slots, commas(per_seq * slots), commas(amount * mib / per_seq / slots)))
                 .with("slots", slots)
                 .with("cells", per_seq * slots)
                 .with("bytes_per_token", amount * mib / per_seq / slots);
@@ -118,7 +118,7 @@ inline void several_caches(Diagnosis& on) {
             if (batch > 512) {
                 on.add("window-cells", {}, said("{} window cells", commas(cells)),
                        said("a micro-batch of 512 instead of {} would need {} cells, {:.2f} MiB",
-                                   commas(batch), commas(small), amount * small / cells),
+                            commas(batch), commas(small), amount * small / cells),
                        "-ub 512")
                     .with("cells", cells)
                     .with("mib", amount)
@@ -143,7 +143,7 @@ inline void several_caches(Diagnosis& on) {
         on.add("slope-constant", {},
                said("{:.2f} MiB grow with the context, {:.2f} MiB do not", full, constant),
                said("{} bytes a token; all {:.0f} layers full would take {:.0f} MiB",
-                           commas(full * mib / full_cells), layers, full / full_layers * layers))
+                    commas(full * mib / full_cells), layers, full / full_layers * layers))
             .with("bytes_per_token", full * mib / full_cells)
             .with("constant_mib", constant)
             .with("all_full_mib", full / full_layers * layers);
@@ -158,7 +158,7 @@ inline void state_rows(Diagnosis& on, double amount, double slots, double depth)
     const double planes = 1 + (known(depth) ? depth : 0);
     Finding& found = on.add("state-rows", {"rs_mib"},
                             said("{:.2f} MiB of states for {:.0f} slots{}", amount, slots,
-                                        planes > 1 ? said(", stored {:.0f} times for rollback", planes) : ""),
+                                 planes > 1 ? said(", stored {:.0f} times for rollback", planes) : ""),
                             "they grow with slots, not with the context, and stay f32 whatever the cache type",
                             "-np 1, or a smaller draft maximum");
     found.with("rs_mib", amount)
@@ -179,7 +179,7 @@ inline void contexts(Diagnosis& on) {
         if (i > 0) {
             on.add("draft-cost", {},
                    said("the draft context: {:.2f} MiB of cache, {:.2f} MiB of graph", amount,
-                               field(one, "compute_mib")),
+                        field(one, "compute_mib")),
                    "a second graph buffer comes with it")
                 .with("kv", amount)
                 .with("graph", field(one, "compute_mib"))
@@ -187,7 +187,7 @@ inline void contexts(Diagnosis& on) {
         } else {
             on.add("attention-layers", {"n_layer"}, said("{:.0f} of {:.0f} layers hold KV", layers, total),
                    said("{} bytes a token; over all layers it would be {:.0f} MiB",
-                               commas(amount * mib / cells), amount / layers * total))
+                        commas(amount * mib / cells), amount / layers * total))
                 .with("kv_mib", amount)
                 .with("wrong_mib", amount / layers * total)
                 .with("bytes_per_token", amount * mib / cells);

@@ -57,7 +57,7 @@ inline void rate(Diagnosis& on) {
             Finding& found = on.add(
                 "blocks", {"primary_blocks", "tokens_per_block"}, said("{} blocks", commas(blocks)),
                 said("{} tokens at {:.0f} a block{}", commas(blocks * block), block,
-                            known(given) ? "" : ", one reading: the block size is not in the log"));
+                     known(given) ? "" : ", one reading: the block size is not in the log"));
             found.with("blocks", blocks).with("tokens", blocks * block);
             if (!known(tokens) && blocks > 1) {
                 const Round each = roundest(on.low("available_gib") * 0.9 * gib / blocks / block,
@@ -83,7 +83,7 @@ inline void context_memory(Diagnosis& on) {
         Finding& found =
             on.add("activation-eats-kv", {"context_memory", "max_num_tokens"},
                    said("{} of execution context for {} tokens at once", on.text("context_memory"),
-                               commas(tokens)),
+                        commas(tokens)),
                    said("{:.4f} MiB a token", amount / tokens),
                    said("8,192 tokens with chunked context free about {:.1f} GiB for the cache", gain / gib));
         found.with("mib", amount).with("per_token_mib", amount / tokens).with("gain_gib", gain / gib);

@@ -34,7 +34,7 @@ inline void reported(Diagnosis& on) {
     Finding& found = on.add(
         "reported", {"capacity_tokens", "concurrency"},
         known(at_once) ? said("{} tokens, {} requests of {}", commas(tokens), on.text("concurrency"),
-                                     commas(length))
+                              commas(length))
                        : said("{} tokens, requests of at most {}", commas(tokens), commas(length)),
         agrees || !known(at_once) ? "tokens are concurrency x length: they hold at this length only"
                                   : "tokens are blocks // groups x block: they are not what can be admitted "
@@ -55,8 +55,8 @@ inline void sequences(Diagnosis& on) {
                     : "at full length some are preempted",
                fits ? ""
                     : said("allow {} tokens a request, or {:.0f} requests",
-                                  commas(std::floor(at_once * length / allowed)),
-                                  std::max(1.0, std::floor(at_once))))
+                           commas(std::floor(at_once * length / allowed)),
+                           std::max(1.0, std::floor(at_once))))
             .with("seqs", allowed)
             .with("concurrency", at_once)
             .with("preempted", std::max(0.0, allowed - std::floor(at_once)))
@@ -117,7 +117,7 @@ inline void groups(Diagnosis& on) {
     for (std::size_t i = 0; i < all.size() && i < 6; ++i) {
         on.add("tokens-x-groups", {"capacity_tokens", "concurrency", "block_size"},
                said("{} blocks of {} tokens in {} groups give {} tokens and {}x", all[i].blocks, all[i].block,
-                           all[i].groups, commas(tokens), on.text("concurrency")),
+                    all[i].groups, commas(tokens), on.text("concurrency")),
                all.size() == 1 ? "one full group and groups of states or windows"
                                : said("one of {} readings; the block size and the model decide", all.size()))
             .with("blocks", all[i].blocks)
@@ -178,8 +178,8 @@ inline void reuse_step(Diagnosis& on) {
         on.add("reuse-granularity", {"block_size_set", "block_size_metrics", "block_size"},
                said("blocks of {:.0f} tokens", block),
                said("a prefix shorter than {:.0f} tokens never hits; longer ones hit in steps of it, and a "
-                           "request wastes up to {:.0f}",
-                           block, block - 1),
+                    "request wastes up to {:.0f}",
+                    block, block - 1),
                "this is the block size, not a broken cache: share longer prefixes, or give a smaller --block-size "
                "where the states allow")
             .with("min_prefix", block)
@@ -217,7 +217,7 @@ inline void graphs(Diagnosis& on) {
         Finding& found =
             on.add("graph-reserve", {"graph_estimate_gib", "graph_actual_gib", "available_kv_gib"},
                    said("{} GiB held back for graphs, pool {} GiB", on.text("graph_estimate_gib"),
-                               on.text("available_kv_gib")),
+                        on.text("available_kv_gib")),
                    known(used) ? said("{} GiB of it were used", on.text("graph_actual_gib"))
                                : "the pool is smaller by it",
                    "raise the share as the note says, or give the pool in bytes (--kv-cache-memory-bytes)");

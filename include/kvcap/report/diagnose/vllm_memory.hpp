@@ -18,12 +18,12 @@ inline void too_long(Diagnosis& on) {
     Finding& found = on.add(
         "max-len", {"needed_kv_gib", "available_kv_gib", "estimated_max_len"},
         said("one request of {} needs {} GiB, {} GiB are there",
-                    known(length) ? commas(length) : "full length", on.text("needed_kv_gib"),
-                    on.text("available_kv_gib")),
+             known(length) ? commas(length) : "full length", on.text("needed_kv_gib"),
+             on.text("available_kv_gib")),
         said("{:.2f} GiB are missing", need - have),
         known(fits)
             ? said("--max-model-len {:.0f}, or {:.2f} GiB more; fp8 KV halves the need of a 16-bit cache",
-                          fits, need - have)
+                   fits, need - have)
             : "");
     found.with("need_gib", need)
         .with("have_gib", have)
@@ -51,9 +51,9 @@ inline void too_long(Diagnosis& on) {
     }
     on.add("fixed-part", {"needed_kv_gib", "estimated_max_len"}, "two points give a straight line",
            constant < 0 ? said("about {} bytes a token; nothing is left that does not depend on the length",
-                                      commas(slope))
+                               commas(slope))
                         : said("about {} bytes a token and {:.2f} GiB that do not depend on the length",
-                                      commas(slope), constant))
+                               commas(slope), constant))
         .with("slope_bytes", slope)
         .with("constant_gib", constant);
 }
@@ -71,7 +71,7 @@ inline void auto_fit(Diagnosis& on) {
     if (binding > 0 && pool > binding) {
         Finding& found = on.add("binding-stage", {"available_kv_gib", "available_kv_gib_binding"},
                                 said("one rank printed {} GiB, the length follows from {}",
-                                            on.text("available_kv_gib"), on.text("available_kv_gib_binding")),
+                                     on.text("available_kv_gib"), on.text("available_kv_gib_binding")),
                                 said("another stage binds; {:.2f} GiB stay idle", pool - binding),
                                 "move layers towards the emptier stage");
         found.with("stage0", pool).with("binding", binding).with("idle", pool - binding);
@@ -122,8 +122,8 @@ inline void budget(Diagnosis& on) {
     if (known(rest, pool)) {
         on.add("budget-identity", {"budget_gib", "available_kv_gib"},
                said("{} - {} - {} - {} = {:.2f} GiB, {} printed", on.text("budget_gib"),
-                           on.text("weights_gib"), on.text("non_torch_gib"), on.text("peak_activation_gib"), rest,
-                           on.text("available_kv_gib")),
+                    on.text("weights_gib"), on.text("non_torch_gib"), on.text("peak_activation_gib"), rest,
+                    on.text("available_kv_gib")),
                std::abs(rest - pool) <= 0.03 ? "the pool is what is left of the share"
                                              : "the printed terms do not add up")
             .with("sum", rest)
@@ -166,7 +166,7 @@ inline void v0_blocks(Diagnosis& on) {
         on.add("block-bytes", {"available_kv_gib", "gpu_blocks", "cpu_blocks"},
                known(pool) ? "the pool divided by its blocks" : "the default swap of 4 GiB divided by the CPU blocks",
                said("{:.2f} MiB a block, {} bytes a token and rank", block.value / mib,
-                           commas(block.value / 16)))
+                    commas(block.value / 16)))
             .with("block_bytes", block.value)
             .with("mib_per_block", block.value / mib)
             .with("bytes_per_token", block.value / 16)
