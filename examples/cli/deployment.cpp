@@ -68,6 +68,7 @@ EngineQuestion Deployment::question(const Setting& setting, Bytes non_kv) const 
     question.flags = &flags;
     question.capability = memory.capability;
     question.gpu = memory.gpu;
+    question.gpu_memory = memory.total;
     question.each = mix.each;
     if (question.each.size() == 1) {
         const u64 decoded = std::min(question.each[0].decoded.value, setting.tokens.value);

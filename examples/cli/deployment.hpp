@@ -47,7 +47,8 @@ public:
     RankWeights weights(const Setting& setting, u32 stage) const;
     /// Of the stage that has most.
     RankWeights most_weights(const Setting& setting) const;
-    /// The engine's answer when everything else takes `non_kv` on each rank.
+    /// The engine's answer when everything else takes `non_kv` on each rank, and what it is asked.
+    EngineQuestion question(const Setting& setting, Bytes non_kv) const;
     EngineAnswer ask(const Setting& setting, Bytes non_kv) const;
     /// Non-KV bytes of the rank of `stage`, as far as they are known.
     Bytes known_non_kv(const Setting& setting) const;
@@ -64,7 +65,6 @@ public:
     EngineFlags turned(const Setting& setting) const;
 
 private:
-    EngineQuestion question(const Setting& setting, Bytes non_kv) const;
     std::vector<Bytes> available(const Setting& setting, Bytes non_kv) const;
 };
 

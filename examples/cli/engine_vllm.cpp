@@ -24,13 +24,22 @@ u32 small(const EngineQuestion& question, std::string_view flag, u32 otherwise) 
     return static_cast<u32>(question.number(flag, otherwise, 0xffffffffu));
 }
 
+/// Windows and chunks reserve for what is in flight.
+bool reserves_for_steps(const ModelSpec& model) {
+    bool reserves = false;
+    for (const LayerForm& form : model.forms) {
+        reserves = reserves || form.retention.keep == Keep::window || form.retention.keep == Keep::chunk;
+    }
+    return reserves;
+}
+
 vllm::Options options_of(const EngineQuestion& question, const vllm::Rules& rules, EngineAnswer& answer,
                          bool& as_formed) {
     vllm::Options options{};
     options.kv_dtype = dtype_of(question, rules, as_formed);
     options.max_model_len = question.max_len;
-    options.max_num_batched_tokens = question.number("max-num-batched-tokens", 8192);
-    options.async_scheduling = question.has("async-scheduling");
+    options.max_num_batched_tokens = step_of(question, rules);
+    options.async_scheduling = overlaps(question, rules);
     options.prefix_caching = !question.has("no-enable-prefix-caching");
     options.block_size = small(question, "block-size", 0);
     options.prefix_match_unit = question.number("prefix-match-unit", 0);
@@ -40,6 +49,9 @@ vllm::Options options_of(const EngineQuestion& question, const vllm::Rules& rule
     options.mode = mode_of(question);
     options.spec_tokens = small(question, "num-speculative-tokens", 0);
     choose_backend(question, rules, options, answer);
+    if (reserves_for_steps(question.model->read.spec)) {
+        note_defaults(question, rules, answer.notes);
+    }
     const std::string& name = question.model->read.class_name;
     if (vllm::rules_of_class(name.c_str()).known == vllm::Known::by_layers &&
         vllm::has_kind(question.model->spec, Kind::mamba2)) {
@@ -223,14 +235,13 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
 std::vector<Knob> knobs_of(const EngineQuestion& question) {
     const u64 block = question.has("block-size") ? question.number("block-size", 16) : 16;
     std::vector<Knob> knobs{{.flag = "block-size", .values = doublings(block, 16, 256)}};
-    bool reserves = false;
     bool states = false;
     for (const LayerForm& form : question.model->read.spec.forms) {
-        reserves = reserves || form.retention.keep == Keep::window || form.retention.keep == Keep::chunk;
         states = states || vllm::is_state(form);
     }
-    if (reserves) {
-        knobs.push_back(halving("max-num-batched-tokens", question.number("max-num-batched-tokens", 8192), 512, 16));
+    if (reserves_for_steps(question.model->read.spec)) {
+        const u64 step = step_of(question, rules_of(question.version));
+        knobs.push_back(halving("max-num-batched-tokens", step, 512, 16));
     }
     if (states && !question.has("no-enable-prefix-caching")) {
         knobs.push_back({.flag = "no-enable-prefix-caching", .values = {""}});
@@ -248,6 +259,7 @@ const EngineFace vllm_face{
      "attention-backend=FLASH_ATTN, FLASHINFER, FLASHMLA ...", "mamba-cache-mode=none, align or all",
      "num-gpu-blocks-override=blocks, whatever the memory", "num-speculative-tokens=draft tokens a step",
      "prefix-match-unit=tokens of one hash", "async-scheduling!two batches in flight",
+     "no-async-scheduling!one batch in flight a stage",
      "no-enable-prefix-caching!prefix caching off", "disable-hybrid-kv-cache-manager!one kind of group only"},
     ask_vllm,
     {"fp8"},

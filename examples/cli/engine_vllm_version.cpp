@@ -82,4 +82,36 @@ vllm::KvDtype dtype_of(const EngineQuestion& question, const vllm::Rules& rules,
          fmt::format("--kv-cache-dtype: {} has no {}; it has {}", name_of(rules), name, fmt::join(known, ", ")));
 }
 
+u64 step_of(const EngineQuestion& question, const vllm::Rules& rules) {
+    const bool a100 = question.gpu.find("A100") != std::string::npos;
+    const Bytes memory = question.gpu_memory;
+    return question.number("max-num-batched-tokens",
+                           memory.value == 0 ? 8192 : vllm::step_unsaid(rules, memory, a100));
+}
+
+bool overlaps(const EngineQuestion& question, const vllm::Rules& rules) {
+    if (question.has("async-scheduling") && question.has("no-async-scheduling")) {
+        stop(Exit::usage, "--async-scheduling and --no-async-scheduling: one of them is wanted");
+    }
+    return question.has("async-scheduling") ||
+           (vllm::overlaps_unsaid(rules) && !question.has("no-async-scheduling"));
+}
+
+void note_defaults(const EngineQuestion& question, const vllm::Rules& rules, std::vector<Note>& notes) {
+    if (!question.has("max-num-batched-tokens")) {
+        const bool known = question.gpu_memory.value != 0;
+        notes.push_back({known ? Origin::derived : Origin::assumed, "--max-num-batched-tokens",
+                         fmt::format("{} tokens a step, what vLLM's server takes {}",
+                                     report::grouped(step_of(question, rules)),
+                                     known ? "on such a GPU" : "on GPUs of 70 GiB and more but A100")});
+    }
+    const bool said = question.has("async-scheduling") || question.has("no-async-scheduling");
+    if (!said && vllm::overlaps_unsaid(rules) && rules.has(vllm::Change::all_in_flight)) {
+        notes.push_back({Origin::derived, "--async-scheduling",
+                         question.sharding.pp == 1
+                             ? "on, as vLLM does by default: two batches are in flight"
+                             : "on; as many batches as stages are counted (vLLM's V2 runner has one more)"});
+    }
+}
+
 }  // namespace kvcap::cli

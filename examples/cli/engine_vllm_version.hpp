@@ -5,6 +5,7 @@
 #include "engines.hpp"
 
 #include <kvcap/engine/vllm.hpp>
+#include <vector>
 
 namespace kvcap::cli {
 
@@ -17,5 +18,14 @@ std::string name_of(const vllm::Rules& rules);
 /// What --kv-cache-dtype names. as_formed: a plain format, which is in the model's forms already. Stops at a format
 /// that this vLLM does not have.
 vllm::KvDtype dtype_of(const EngineQuestion& question, const vllm::Rules& rules, bool& as_formed);
+
+/// Tokens of a step: as asked, else what the API server takes on the GPU named; 8,192 where none is.
+u64 step_of(const EngineQuestion& question, const vllm::Rules& rules);
+
+/// Whether two batches are in flight: as asked, else as this vLLM does.
+bool overlaps(const EngineQuestion& question, const vllm::Rules& rules);
+
+/// What was taken for these two where nothing was said.
+void note_defaults(const EngineQuestion& question, const vllm::Rules& rules, std::vector<Note>& notes);
 
 }  // namespace kvcap::cli

@@ -29,6 +29,7 @@ struct EngineQuestion {
     const EngineFlags* flags = nullptr;
     u32 capability = 0;   ///< CUDA compute capability of the GPU, 10 x major + minor; 0: no GPU named, or not CUDA
     std::string gpu{};    ///< its title; empty: none named
+    Bytes gpu_memory{};   ///< all of it; 0: not said
 
     /// pre: each is not empty
     const Lengths& longest() const { return each.front(); }

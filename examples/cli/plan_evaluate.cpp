@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a launch line's engine says of it: its flags as a deployment, with what the line leaves to the engine.
 #include "context_ranks.hpp"
+#include "engine_vllm_version.hpp"
 #include "plan_launch.hpp"
 
 #include <algorithm>
@@ -217,6 +218,14 @@ void refuse_longer(const Launch& launch, const Deployment& on, const DeploymentO
     }
 }
 
+/// The share of memory where the line says none: --util beside it, else the engine's own.
+std::string share_unsaid(const Launch& launch, const DeploymentOptions& options, const DeploymentOptions& beside) {
+    if (launch.engine != "vllm" || beside.memory.util != MemoryOptions{}.util) {
+        return beside.memory.util;
+    }
+    return fmt::format("{:.2f}", vllm::share_unsaid(rules_of(options.engine.version())) / 100.0);
+}
+
 /// What a verb would be given for the line; `launch` gets the length that it leaves to the engine.
 DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, std::vector<Note>& notes) {
     DeploymentOptions options = beside;
@@ -237,7 +246,7 @@ DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, st
     }
     options.lengths.batch = std::to_string(requests_of(launch, beside));
     options.memory.gpus = 0;
-    options.memory.util = launch.util.empty() ? beside.memory.util : launch.util;
+    options.memory.util = launch.util.empty() ? share_unsaid(launch, options, beside) : launch.util;
     options.memory.kv_budget = launch.budget.empty() ? beside.memory.kv_budget : launch.budget;
     return options;
 }

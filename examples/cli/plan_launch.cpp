@@ -2,6 +2,8 @@
 // What was evaluated, as a launch in the engine's own names.
 #include "plan_launch.hpp"
 
+#include "engine_vllm_version.hpp"
+
 namespace kvcap::cli {
 
 namespace {
@@ -36,12 +38,17 @@ struct Default {
 };
 
 constexpr Default defaults[] = {
-    {"vllm", "max-num-batched-tokens", "8192"}, {"sglang", "chunked-prefill-size", "8192"},
-    {"trtllm", "tokens-per-block", "32"},       {"llamacpp", "batch-size", "2048"},
+    {"sglang", "chunked-prefill-size", "8192"},
+    {"trtllm", "tokens-per-block", "32"},
+    {"llamacpp", "batch-size", "2048"},
     {"llamacpp", "ubatch-size", "512"},
 };
 
-void say_defaults(Launch& launch) {
+void say_defaults(Launch& launch, const Deployment& on, const Setting& setting) {
+    if (launch.engine == "vllm") {
+        const u64 step = step_of(on.question(setting, {}), rules_of(on.version));
+        launch.flags.emplace("max-num-batched-tokens", std::to_string(step));
+    }
     for (const Default& each : defaults) {
         if (launch.engine == each.engine) {
             launch.flags.emplace(each.flag, each.value);
@@ -145,7 +152,7 @@ Launch launch_of(const Deployment& on, const DeploymentOptions& options, const S
                   .dtype = dtype_for(on.face->name, on.formats[setting.kv_format].dtype)};
     launch.flags = on.flags;
     launch.flags.erase(std::string{requests_flag(launch.engine)});
-    say_defaults(launch);
+    say_defaults(launch, on, setting);
     say_memory(launch, on.memory, options.memory);
     if (launch.engine == "llamacpp") {
         say_llama(launch, on, setting);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <kvcap/engine/demand.hpp>
+#include <kvcap/engine/vllm/defaults.hpp>
 #include <kvcap/engine/vllm/engine.hpp>
 #include <kvcap/engine/vllm/names.hpp>
 #include <kvcap/engine/vllm/registered.hpp>

@@ -46,6 +46,9 @@ enum class Change : u8 {
     prefers_flash_attn_mla,  // Hopper: FLASH_ATTN_MLA before FLASHMLA
     backend_chooses_block,   // the block of latents is the backend's; before: 64 by the platform
     flash_attn_mla_sparse,   // Hopper: FLASH_ATTN_MLA_SPARSE beside index keys
+    overlaps,                // async scheduling unless it is switched off; before: only where asked for
+    larger_share,            // gpu_memory_utilization 0.92; before: 0.9
+    longer_step,             // steps of 16,384 tokens on GPUs of 160 GiB and more; before: 8,192
 };
 
 /// merged: yyyymmdd (of the pull request, or of the first release where the day is not known). release: first
@@ -63,6 +66,7 @@ inline constexpr ChangeRow changes[] = {
     {Change::states_by_block, 20251203, 12, "kv_cache_interface.py MambaSpec.max_memory_usage_bytes"},
     {Change::prefers_flash_attn_mla, 20251203, 12, "PR 27363: platforms/cuda.py _get_backend_priorities"},
     {Change::full_values, 20251223, 14, "kv_cache_interface.py FullAttentionSpec.head_size_v"},
+    {Change::overlaps, 20251223, 14, "config/vllm.py async_scheduling"},
     {Change::auto_length, 20251223, 14, "kv_cache_utils.py _auto_fit_max_model_len"},
     {Change::aligned_states, 20260123, 15, "PR 30877: config/cache.py mamba_cache_mode"},
     {Change::stage_pages, 20260219, 17, "kv_cache_utils.py _project_kv_cache_groups_to_worker"},
@@ -71,6 +75,7 @@ inline constexpr ChangeRow changes[] = {
     {Change::fit_counts_groups, 20260402, 19, "kv_cache_utils.py _max_memory_usage_bytes_from_groups"},
     {Change::window_values, 20260427, 20, "kv_cache_interface.py SlidingWindowSpec.head_size_v"},
     {Change::packed_latents, 20260427, 20, "kv_cache_utils.py group_and_unify_kv_cache_specs"},
+    {Change::larger_share, 20260427, 20, "config/cache.py gpu_memory_utilization"},
     {Change::override_limits_fit, 20260428, 21, "kv_cache_utils.py get_kv_cache_configs"},
     {Change::logs_concurrency, 20260428, 21, "PR 40694: kv_cache_utils.py _report_kv_cache_config"},
     {Change::state_drafts, 20260529, 22, "kv_cache_interface.py MambaSpec.max_memory_usage_bytes"},
@@ -92,6 +97,7 @@ inline constexpr ChangeRow changes[] = {
     {Change::concurrency_by_blocks, 20260810, 27, "kv_cache_utils.py get_max_concurrency_.."},
     {Change::falls_back, 20260810, 27, "kv_cache_utils.py _try_get_full_allocation_fallback_groups"},
     {Change::values_compare, 20260820, 28, "kv_cache_interface.py AttentionSpec.head_size_v"},
+    {Change::longer_step, 20260820, 28, "engine/arg_utils.py get_batch_defaults"},
     {Change::keeps_extra, 20260820, 28, "kv_cache_utils.py get_kv_cache_configs, extra_retained_tokens"},
     {Change::zero_retention, 20260817, 29, "PR 52216: config/cache.py prefix_cache_retention_interval"},
     {Change::spares_null_block, 20260820, 29, "PR 47272: kv_cache_utils.py get_kv_cache_configs"},
