@@ -167,4 +167,11 @@ TEST_CASE("launch lines that say nothing or nonsense are refused at their place"
     refused("vllm serve m --max-model-len -1", "kvcap fit");
     refused("trtllm-serve m --extra_llm_api_options x.yaml", "not read");
     CHECK(read_launch(std::string(100000, '\'')).error);
+    for (const char* begin : {"vllm serve m ", "python -m sglang.launch_server --model-path m ", "llama-server -m m ",
+                              "trtllm-serve m "}) {
+        for (const char* nameless : {"--", "-- x", "--=3", "-=", "---", "--- 4"}) {
+            refused(std::string{begin} + nameless, "launch line: \"-");
+            refused(std::string{begin} + nameless, "wanted a flag with a name");
+        }
+    }
 }

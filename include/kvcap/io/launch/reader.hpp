@@ -141,6 +141,10 @@ private:
     void flag(const std::string& word) {
         const std::size_t equals = word.find('=');
         std::string name = word.substr(0, equals);
+        if (name.find_first_not_of('-') == std::string::npos) {
+            refuse("launch line", word, "a flag with a name");
+            return;
+        }
         if (syntax_.engine == "vllm" && name.starts_with("--")) {  // its parser takes both
             std::replace(name.begin(), name.end(), '_', '-');
         }
