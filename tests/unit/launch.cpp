@@ -150,6 +150,32 @@ TEST_CASE("launch lines as people write them", "[launch]") {
           1);
 }
 
+TEST_CASE("llama-server's -ts and -sm: equal shares by layers or tensors, one device, and nothing else", "[launch]") {
+    const std::string begin = "llama-server -m m -c 8 ";
+    for (const char* two : {"-ts 1,1", "-ts 1/1", "-ts 3,3", "-ts 0.5,,0.5", "-ts 1,/1,", "-ts 1e1,10", "-sm layer -ts 1,1"}) {
+        CAPTURE(two);
+        CHECK(read(begin + two).pp == 2);
+        CHECK(read(begin + two).tp == 1);
+    }
+    CHECK(read(begin + "-ts 7").pp == 1);
+    CHECK(read(begin + "--tensor-split 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1").pp == 15);
+    CHECK(read(begin + "-ts 1,1 --split-mode tensor").tp == 2);
+    for (const char* one : {"-sm none -ts 1,1", "-ts 1,1,1 --split-mode none", "-sm none", "-sm tensor"}) {
+        CAPTURE(one);
+        CHECK(read(begin + one).pp == 1);
+        CHECK(read(begin + one).tp == 1);
+    }
+    for (const char* shares : {"9,1", "1,1,1.5", "a", "1;1", "1,nan", "1,inf", "1,-1", ",", "/", ",1", "0,1", "0,0", "1,0",
+                               "1x,1x", "0x1,0x1", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}) {
+        refused(begin + "--tensor-split=" + shares, "--tensor-split: \"" + std::string{shares} + '"');
+        refused(begin + "-ts=" + shares, "wanted equal shares above 0 of 1 to 15 devices");
+    }
+    refused(begin + "-ts=", "-ts: nothing; wanted equal shares");
+    for (const char* mode : {"row", "nonsense", "Layer", "tensors"}) {
+        refused(begin + "-ts 1,1 -sm " + mode, "-sm: \"" + std::string{mode} + "\"; wanted layer, tensor or none");
+    }
+}
+
 TEST_CASE("launch lines that say nothing or nonsense are refused at their place", "[launch]") {
     refused("", "vllm serve");
     refused("vllm bench m", "vllm serve");

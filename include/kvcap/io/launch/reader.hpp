@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <kvcap/io/diagnosis.hpp>
 #include <kvcap/io/launch/flags.hpp>
+#include <kvcap/io/launch/shares.hpp>
 #include <utility>
 
 namespace kvcap::inline v1::io {
@@ -74,9 +75,9 @@ private:
                (before == 'n' && at > 1 && text[at - 2] == '\\');
     }
 
-    void refuse(const std::string& where, const std::string& found, const char* wanted) {
-        problem_ =
-            Problem{Trouble::invalid, where, found.empty() ? "nothing" : '"' + found + '"', wanted, {}};
+    void refuse(const std::string& where, const std::string& found, std::string_view wanted) {
+        problem_ = Problem{
+            Trouble::invalid, where, found.empty() ? "nothing" : '"' + found + '"', std::string{wanted}, {}};
     }
     u64 whole(const std::string& flag, const std::string& value, u64 most = u64{1} << 40) {
         const std::optional<u64> number = launch_number(value);
@@ -111,6 +112,19 @@ private:
         if (!problem_ && layers < 999) {
             read_.flags["n-gpu-layers"] = std::to_string(layers);
         }
+    }
+
+    void devices(const std::string& flag, const std::string& value) {
+        const std::optional<u32> count = launch_devices(value);
+        count ? static_cast<void>(devices_ = *count) : refuse(flag, value, wanted_shares);
+    }
+
+    /// none: one device, whatever -ts says. row divides weights alone, which is not judged.
+    void split_mode(const std::string& flag, const std::string& value) {
+        if (value != "none" && value != "layer" && value != "tensor") {
+            refuse(flag, value, "layer, tensor or none (row is not judged)");
+        }
+        split_mode_ = value;
     }
 
     void plain(const std::string& word) {
@@ -179,10 +193,8 @@ private:
             case LaunchField::attention_dp: read_.attention_dp = true; return;
             case LaunchField::context: context_ = value == "0" ? 0 : whole(flag, value); return;
             case LaunchField::gpu_layers: gpu_layers(flag, value); return;
-            case LaunchField::devices:
-                devices_ = static_cast<u32>(1 + std::count(value.begin(), value.end(), ','));
-                return;
-            case LaunchField::split_mode: by_tensor_ = value == "tensor"; return;
+            case LaunchField::devices: devices(flag, value); return;
+            case LaunchField::split_mode: split_mode(flag, value); return;
             case LaunchField::key_type:
                 read_.dtype = value;
                 read_.flags["cache-type-k"] = value;
@@ -215,7 +227,7 @@ private:
             read_.dp = 1;
         }
         if (read_.engine == "llamacpp") {
-            (by_tensor_ ? read_.tp : read_.pp) = devices_;
+            (split_mode_ == "tensor" ? read_.tp : read_.pp) = split_mode_ == "none" ? 1 : devices_;
             read_.sequences = larger(read_.sequences, 1);
             read_.flags["ctx-size"] = std::to_string(context_);
             read_.flags.emplace("cache-type-k", "f16");
@@ -234,7 +246,7 @@ private:
     std::vector<Note> notes_;
     std::optional<Problem> problem_;
     bool expert_parallel_ = false;
-    bool by_tensor_ = false;
+    std::string split_mode_ = "layer";
     bool has_yaml_ = false;
     u32 devices_ = 1;
     u64 context_ = 0;
