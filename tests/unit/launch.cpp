@@ -152,7 +152,8 @@ TEST_CASE("launch lines as people write them", "[launch]") {
 
 TEST_CASE("llama-server's -ts and -sm: equal shares by layers or tensors, one device, and nothing else", "[launch]") {
     const std::string begin = "llama-server -m m -c 8 ";
-    for (const char* two : {"-ts 1,1", "-ts 1/1", "-ts 3,3", "-ts 0.5,,0.5", "-ts 1,/1,", "-ts 1e1,10", "-sm layer -ts 1,1"}) {
+    for (const char* two : {"-ts 1,1", "-ts 1/1", "-ts 3,3", "-ts 0.5,,0.5", "-ts 1,/1,", "-ts 1e1,10",
+                            "-sm layer -ts 1,1"}) {
         CAPTURE(two);
         CHECK(read(begin + two).pp == 2);
         CHECK(read(begin + two).tp == 1);
@@ -165,8 +166,8 @@ TEST_CASE("llama-server's -ts and -sm: equal shares by layers or tensors, one de
         CHECK(read(begin + one).pp == 1);
         CHECK(read(begin + one).tp == 1);
     }
-    for (const char* shares : {"9,1", "1,1,1.5", "a", "1;1", "1,nan", "1,inf", "1,-1", ",", "/", ",1", "0,1", "0,0", "1,0",
-                               "1x,1x", "0x1,0x1", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}) {
+    for (const char* shares : {"9,1", "1,1,1.5", "a", "1;1", "1,nan", "1,inf", "1,-1", ",", "/", ",1", "0,1", "0,0",
+                               "1,0", "1x,1x", "0x1,0x1", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}) {
         refused(begin + "--tensor-split=" + shares, "--tensor-split: \"" + std::string{shares} + '"');
         refused(begin + "-ts=" + shares, "wanted equal shares above 0 of 1 to 15 devices");
     }
@@ -174,6 +175,26 @@ TEST_CASE("llama-server's -ts and -sm: equal shares by layers or tensors, one de
     for (const char* mode : {"row", "nonsense", "Layer", "tensors"}) {
         refused(begin + "-ts 1,1 -sm " + mode, "-sm: \"" + std::string{mode} + "\"; wanted layer, tensor or none");
     }
+}
+
+TEST_CASE("servers behind a line are a count from 1 to 65,536, and another comment is a comment", "[launch]") {
+    for (const char* begin : {"vllm serve m ", "llama-server -m m ", "trtllm-serve m ", "sglang serve m "}) {
+        CHECK(read(std::string{begin} + "# 1 server").servers == 1);
+        CHECK(read(std::string{begin} + "#2 servers").servers == 2);
+        CHECK(read(std::string{begin} + "# 65536 servers, alike").servers == 65536);
+        CHECK(read(std::string{begin} + "# from 2 clients").servers == 1);
+        CHECK(read(std::string{begin} + "# 3").servers == 1);
+        CHECK(read(std::string{begin} + "#").servers == 1);
+        for (const char* count : {"0", "-1", "65537", "4294967296", "4294967298", "18446744073709551615",
+                                  "99999999999999999999", "2k", "2.0", "+2", "two"}) {
+            const std::string line = std::string{begin} + "# " + count + " servers";
+            refused(line, "# servers: \"" + std::string{count} + '"');
+            refused(line, "wanted a number of identical servers, 1 to 65,536");
+        }
+    }
+    CHECK(read("vllm serve m -tp 2 # -tp 4 # 2 servers").servers == 1);
+    CHECK(read("vllm serve m --enable-foo #2 servers").servers == 2);
+    CHECK(read("vllm serve m --api-key '#k' -tp 2").tp == 2);
 }
 
 TEST_CASE("launch lines that say nothing or nonsense are refused at their place", "[launch]") {

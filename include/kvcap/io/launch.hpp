@@ -8,6 +8,28 @@
 
 namespace kvcap::inline v1 {
 
+namespace io {
+
+/// "# 2 servers" behind a line counts identical ones, 1 to 65,536; another comment says nothing.
+inline Diagnosed<u32> launch_servers(const std::vector<std::string>& words, std::size_t from) {
+    const auto begin = words.begin() + static_cast<std::ptrdiff_t>(from);
+    const auto comment = std::find_if(begin, words.end(), begins_comment);
+    const bool apart = comment != words.end() && *comment == "#";
+    if (words.end() - comment <= (apart ? 2 : 1) || !comment[apart ? 2 : 1].starts_with("server")) {
+        return 1u;
+    }
+    const std::string count = apart ? comment[1] : comment->substr(1);
+    const bool digits = count.find_first_not_of("0123456789") == std::string::npos;
+    const u64 servers = digits ? launch_number(count).value_or(0) : 0;
+    if (servers < 1 || servers > 65536) {
+        return Problem{Trouble::invalid, "launch line, # servers", '"' + count + '"',
+                       "a number of identical servers, 1 to 65,536", {}};
+    }
+    return static_cast<u32>(servers);
+}
+
+}  // namespace io
+
 /// The deployment of a launch line; "# 2 servers" at its end counts identical ones.
 inline Diagnosed<Launch> read_launch(std::string_view line) {
     char quote = '\0';
@@ -31,10 +53,12 @@ inline Diagnosed<Launch> read_launch(std::string_view line) {
                 }
             }
             Diagnosed<Launch> read = reader.read(at);
-            for (std::size_t i = at; read && i + 2 < words.size(); ++i) {
-                if (words[i] == "#" && words[i + 2].starts_with("server")) {
-                    read->servers = static_cast<u32>(io::launch_number(words[i + 1]).value_or(1));
-                }
+            const Diagnosed<u32> servers = io::launch_servers(words, at);
+            if (read && servers.error) {
+                return *servers.error;
+            }
+            if (read) {
+                read->servers = *servers;
             }
             return read;
         }

@@ -68,6 +68,11 @@ inline std::vector<std::string> shell_words(std::string_view line, char& quote) 
     return words;
 }
 
+/// "#" and "#2" alone: a quoted '#word' is no comment, and words do not tell whether they were quoted.
+inline bool begins_comment(std::string_view word) {
+    return word.starts_with('#') && word.find_first_not_of("0123456789", 1) == std::string_view::npos;
+}
+
 inline std::vector<std::string> shell_words(std::string_view line) {
     char quote = '\0';
     return shell_words(line, quote);

@@ -22,7 +22,7 @@ public:
     Diagnosed<Launch> read(std::size_t at) {
         for (at_ = at + 1; at_ < words_.size() && !problem_; ++at_) {
             const std::string& word = words_[at_];
-            if (word == "#") {
+            if (begins_comment(word)) {
                 break;
             }
             word.size() > 1 && word[0] == '-' ? flag(word) : plain(word);
@@ -141,7 +141,7 @@ private:
         }
         const std::string& next = words_[at_ + 1];
         const bool dashed = next.size() > 1 && next[0] == '-' && (next[1] < '0' || next[1] > '9');
-        return !dashed && next != "#" && next != "&&";
+        return !dashed && !begins_comment(next) && next != "&&";
     }
 
     const LaunchFlag* known(std::string_view name) const {
