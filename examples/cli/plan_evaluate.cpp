@@ -247,7 +247,7 @@ DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, st
     options.lengths.batch = std::to_string(requests_of(launch, beside));
     options.memory.gpus = 0;
     options.memory.util = launch.util.empty() ? share_unsaid(launch, options, beside) : launch.util;
-    options.memory.kv_budget = launch.budget.empty() ? beside.memory.kv_budget : launch.budget;
+    options.memory.kv_budget = launch.budget.empty() ? beside.memory.kv_budget : launch.budget + "B";
     return options;
 }
 

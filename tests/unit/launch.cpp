@@ -2,6 +2,7 @@
 // Launch lines: what is written is read back to the same value, lines of other people are understood,
 // nonsense is refused at its place.
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <kvcap/report/launch.hpp>
 #include <random>
 
@@ -195,6 +196,55 @@ TEST_CASE("servers behind a line are a count from 1 to 65,536, and another comme
     CHECK(read("vllm serve m -tp 2 # -tp 4 # 2 servers").servers == 1);
     CHECK(read("vllm serve m --enable-foo #2 servers").servers == 2);
     CHECK(read("vllm serve m --api-key '#k' -tp 2").tp == 2);
+}
+
+TEST_CASE("a flag's number is read as its engine reads it, and refused with the flag where it refuses", "[launch]") {
+    const auto flag = [](const std::string& line, const char* name) { return read(line).flags.at(name); };
+    const char* batched = "max-num-batched-tokens";
+    CHECK(flag("vllm serve m --max-num-batched-tokens 2k", batched) == "2000");
+    CHECK(flag("vllm serve m --max_num_batched_tokens=2K", batched) == "2048");
+    CHECK(flag("vllm serve m --max-num-batched-tokens 25.6k", batched) == "25600");
+    CHECK(read("vllm serve m --kv-cache-memory-bytes 25600").budget == "25600");
+    for (const char* wrong : {"--max-num-seqs 1k", "--block-size 1K", "--num-gpu-blocks-override 1k", "-tp 1k",
+                              "--max-num-batched-tokens 2Ki", "--max-num-batched-tokens 0",
+                              "--max-num-batched-tokens -1"}) {
+        refused(std::string{"vllm serve m "} + wrong, std::string{wrong, std::strcspn(wrong, " ")} + ": \"");
+    }
+    // SGLang: k, M, G, T and Ki, Mi, Gi, Ti, for lengths and the pool's tokens only.
+    const std::string sglang = "sglang serve m ";
+    CHECK(read(sglang + "--context-length 25.6k").tokens == 25600);
+    CHECK(read(sglang + "--context-length 64Ki").tokens == 65536);
+    CHECK(flag(sglang + "--max-total-tokens 100k", "max-total-tokens") == "100000");
+    CHECK(flag(sglang + "--max-total-tokens 1.0000019M", "max-total-tokens") == "1000001");
+    for (const char* wrong : {"--context-length 64K", "--context-length 1.5Ki", "--context-length 1m",
+                              "--context-length 1kk", "--context-length 1MiB", "--max-running-requests 1k", "--page-size 1Ki", "--tp 1k",
+                              "--chunked-prefill-size 8k", "--max-mamba-cache-size 1k"}) {
+        refused(sglang + wrong, std::string{wrong, std::strcspn(wrong, " ")} + ": \"");
+    }
+    for (const char* wrong : {"-c 8k", "-np 1k", "-b 2k", "-ub 1K", "--batch-size 2k", "-ngl 1k"}) {
+        refused(std::string{"llama-server -m m "} + wrong, std::string{wrong, std::strcspn(wrong, " ")} + ": \"");
+        refused(std::string{"llama-server -m m "} + wrong, "wanted a whole number of at least 1, in digits alone");
+    }
+    for (const char* wrong : {"--max_batch_size 1k", "--max_seq_len 8k", "--max_beam_width 2k", "--tp_size 1k"}) {
+        refused(std::string{"trtllm-serve m "} + wrong, std::string{wrong, std::strcspn(wrong, " ")} + ": \"");
+    }
+    refused("printf 'kv_cache_config: {max_tokens: 1k}' > x && trtllm-serve m --config x", "max_tokens: \"1k\"");
+    refused("vllm serve m --max-model-len 17T", "--max-model-len: \"17T\"; wanted at most 1,099,511,627,776");
+    refused("vllm serve m --max-model-len 99999999999999999999", "wanted at most 1,099,511,627,776");
+    refused("vllm serve m --max-model-len 900719925474.1t", "wanted at most 1,099,511,627,776");
+    refused("vllm serve m -tp 65537", "-tp: \"65537\"; wanted at most 65,536");
+}
+
+TEST_CASE("a share of memory is refused with the line's own flag", "[launch]") {
+    for (const std::string share : {"0", "1.01", "-0.5", "nan", "0.9x", "90%", "half"}) {
+        const std::string words = ": \"" + share + "\"; wanted a share of memory, above 0 and at most 1";
+        refused("vllm serve m --gpu-memory-utilization " + share, "--gpu-memory-utilization" + words);
+        refused("sglang serve m --mem-fraction-static=" + share, "--mem-fraction-static" + words);
+        refused("trtllm-serve m --free_gpu_memory_fraction " + share, "--free_gpu_memory_fraction" + words);
+        refused("printf 'kv_cache_config: {free_gpu_memory_fraction: " + share + "}' > x && trtllm-serve m --config x",
+                "free_gpu_memory_fraction" + words);
+    }
+    CHECK(read("vllm serve m --gpu-memory-utilization 1").util == "1");
 }
 
 TEST_CASE("launch lines that say nothing or nonsense are refused at their place", "[launch]") {

@@ -128,6 +128,18 @@ TEST_CASE("plan --launch: what a line says already, or what only a search reads,
     refuses("vllm serve llama-3.1-8b --max-model-len 25.6K", "", "\"25.6K\"", 3);
 }
 
+TEST_CASE("plan --launch: numbers of a line are its engine's, and bytes are bytes", "[cli][plan]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string line = "vllm serve gemma-2-9b --max-model-len 4096 --max-num-batched-tokens ";
+    CHECK(judged(line + "25.6k")["margin_bytes"] == judged(line + "25600")["margin_bytes"]);
+    CHECK(judged(line + "2k")["line"].get<std::string>().find("--max-num-batched-tokens 2000") != std::string::npos);
+    CHECK(judged(line + "2K")["line"].get<std::string>().find("--max-num-batched-tokens 2048") != std::string::npos);
+    CHECK(judged("vllm serve llama-3.1-8b --max-model-len 8192 --kv-cache-memory-bytes 25600", "", 1)["fits"] == false);
+    refuses("vllm serve llama-3.1-8b --gpu-memory-utilization 1.5", "", "--gpu-memory-utilization: \"1.5\"", 3);
+}
+
 TEST_CASE("plan --launch: a line that cannot be is refused as fit refuses it", "[cli][plan]") {
     if (!program::known()) {
         return;

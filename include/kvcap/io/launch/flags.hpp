@@ -3,13 +3,13 @@
 // their name.
 #pragma once
 
-#include <charconv>
 #include <iterator>
 #include <kvcap/io/launch/line.hpp>
-#include <optional>
+#include <kvcap/io/launch/number.hpp>
 
 namespace kvcap::inline v1::io {
 
+/// count, text: kept by the flag's long name among the other flags, which see.
 enum class LaunchField : unsigned char {
     model,
     tp,
@@ -30,6 +30,8 @@ enum class LaunchField : unsigned char {
     key_type,
     value_type,
     yaml,
+    count,
+    text,
     ignored,
 };
 
@@ -37,6 +39,7 @@ struct LaunchFlag {
     std::string_view name;
     LaunchField field;
     bool takes_value = true;
+    Written written = Written::plain;
 };
 
 inline constexpr LaunchFlag vllm_flags[] = {
@@ -49,13 +52,21 @@ inline constexpr LaunchFlag vllm_flags[] = {
     {"-dcp", LaunchField::cp},
     {"--data-parallel-size", LaunchField::dp},
     {"-dp", LaunchField::dp},
-    {"--max-model-len", LaunchField::tokens},
+    {"--max-model-len", LaunchField::tokens, true, Written::vllm},
     {"--max-num-seqs", LaunchField::sequences},
     {"--kv-cache-dtype", LaunchField::dtype},
     {"--gpu-memory-utilization", LaunchField::util},
-    {"--kv-cache-memory-bytes", LaunchField::budget},
-    {"--kv-cache-memory", LaunchField::budget},
+    {"--kv-cache-memory-bytes", LaunchField::budget, true, Written::vllm},
+    {"--kv-cache-memory", LaunchField::budget, true, Written::vllm},
     {"--enable-expert-parallel", LaunchField::expert_parallel, false},
+    {"--max-num-batched-tokens", LaunchField::count, true, Written::vllm},
+    {"--block-size", LaunchField::count},
+    {"--num-gpu-blocks-override", LaunchField::count},
+    {"--attention-backend", LaunchField::text},
+    {"--mamba-cache-mode", LaunchField::text},
+    {"--async-scheduling", LaunchField::text, false},
+    {"--no-enable-prefix-caching", LaunchField::text, false},
+    {"--disable-hybrid-kv-cache-manager", LaunchField::text, false},
 };
 
 inline constexpr LaunchFlag sglang_flags[] = {
@@ -71,11 +82,19 @@ inline constexpr LaunchFlag sglang_flags[] = {
     {"--dp", LaunchField::dp},
     {"--data-parallel-size", LaunchField::dp},
     {"--ep-size", LaunchField::ignored},
-    {"--context-length", LaunchField::tokens},
+    {"--context-length", LaunchField::tokens, true, Written::sglang},
     {"--max-running-requests", LaunchField::sequences},
     {"--kv-cache-dtype", LaunchField::dtype},
     {"--mem-fraction-static", LaunchField::util},
     {"--enable-dp-attention", LaunchField::attention_dp, false},
+    {"--max-total-tokens", LaunchField::count, true, Written::sglang},
+    {"--page-size", LaunchField::count},
+    {"--max-mamba-cache-size", LaunchField::count},
+    {"--chunked-prefill-size", LaunchField::count},
+    {"--mamba-full-memory-ratio", LaunchField::text},
+    {"--swa-full-tokens-ratio", LaunchField::text},
+    {"--disable-radix-cache", LaunchField::text, false},
+    {"--disable-overlap-schedule", LaunchField::text, false},
 };
 
 inline constexpr LaunchFlag llama_flags[] = {
@@ -99,6 +118,15 @@ inline constexpr LaunchFlag llama_flags[] = {
     {"-ngl", LaunchField::gpu_layers},
     {"--gpu-layers", LaunchField::gpu_layers},
     {"--n-gpu-layers", LaunchField::gpu_layers},
+    {"-b", LaunchField::count},
+    {"--batch-size", LaunchField::count},
+    {"-ub", LaunchField::count},
+    {"--ubatch-size", LaunchField::count},
+    {"-fa", LaunchField::text},
+    {"--flash-attn", LaunchField::text},
+    {"-kvu", LaunchField::text, false},
+    {"--kv-unified", LaunchField::text, false},
+    {"--swa-full", LaunchField::text, false},
 };
 
 inline constexpr LaunchFlag trtllm_flags[] = {
@@ -112,6 +140,7 @@ inline constexpr LaunchFlag trtllm_flags[] = {
     {"--free_gpu_memory_fraction", LaunchField::util},
     {"--extra_llm_api_options", LaunchField::yaml},
     {"--config", LaunchField::yaml},
+    {"--max_beam_width", LaunchField::count},
 };
 
 /// What of TensorRT-LLM's kv_cache_config is a flag here.
@@ -163,43 +192,5 @@ inline constexpr LaunchSyntax launch_syntaxes[] = {
     {"llamacpp", "llama-server", "", llama_flags, std::size(llama_flags)},
     {"trtllm", "trtllm-serve", "", trtllm_flags, std::size(trtllm_flags)},
 };
-
-/// What a suffix multiplies by; 0: none of a number. vLLM reads k, m, g, t as powers of 1,000 and K, M, G, T as powers
-/// of 1,024. Source: human_readable_int.
-inline constexpr u64 launch_suffix(char suffix) {
-    constexpr std::string_view all = "kmgtKMGT";
-    const std::size_t at = all.find(suffix);
-    u64 times = at == std::string_view::npos ? 0 : 1;
-    for (std::size_t power = 0; times != 0 && power <= at % 4; ++power) {
-        times *= at < 4 ? 1000 : 1024;
-    }
-    return times;
-}
-
-/// "65536", "64k", "64K" and "25.6k"; fractions only of powers of 1,000 and, as vLLM reads them, as doubles cut to
-/// whole numbers. The other engines write plain numbers.
-inline std::optional<u64> launch_number(std::string_view text) {
-    const char* const end = text.data() + text.size();
-    u64 digits = 0;
-    std::from_chars_result read = std::from_chars(text.data(), end, digits);
-    double scale = 1;
-    if (read.ec == std::errc{} && read.ptr != end && *read.ptr == '.') {
-        const char* const point = read.ptr;
-        for (read.ptr = point + 1; read.ptr != end && *read.ptr >= '0' && *read.ptr <= '9'; ++read.ptr) {
-            digits = saturating_sum(saturating_product(digits, 10), static_cast<u64>(*read.ptr - '0'));
-            scale *= 10;
-        }
-        const bool exact = digits < u64{1} << 53 && scale <= 1e22;  // then digits / scale is the nearest double
-        if (read.ptr == point + 1 || read.ptr == end || *read.ptr < 'a' || !exact) {
-            return std::nullopt;
-        }
-    }
-    const u64 times = read.ptr == end ? 1 : launch_suffix(*read.ptr);
-    if (read.ec != std::errc{} || end - read.ptr > 1 || times == 0) {
-        return std::nullopt;
-    }
-    return scale == 1 ? saturating_product(digits, times)
-                      : static_cast<u64>(static_cast<double>(digits) / scale * static_cast<double>(times));
-}
 
 }  // namespace kvcap::inline v1::io

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <kvcap/io/diagnosis.hpp>
+#include <kvcap/io/grouped.hpp>
 #include <kvcap/io/launch/flags.hpp>
 #include <kvcap/io/launch/shares.hpp>
 #include <utility>
@@ -47,18 +48,23 @@ public:
             const std::size_t found = text.find(std::string{key} + ": ");
             const bool whole = begins_key(text, found);
             const std::size_t from = whole ? found + key.size() + 2 : std::string_view::npos;
-            return whole ? std::string{text.substr(from, text.find_first_of(",}\n\\", from) - from)}
-                         : std::string{};
+            const std::string_view all = whole ? text.substr(from, text.find_first_of(",}\n\\", from) - from) : "";
+            return std::string{all.substr(0, all.find_last_not_of(' ') + 1)};
         };
         read_.attention_dp = value("enable_attention_dp") == "true";
-        read_.util = value("free_gpu_memory_fraction");
-        read_.budget = value("max_gpu_total_bytes");
+        if (const std::string util = value("free_gpu_memory_fraction"); !util.empty()) {
+            read_.util = share("free_gpu_memory_fraction", util);
+        }
+        if (const std::string budget = value("max_gpu_total_bytes"); !budget.empty()) {
+            read_.budget = std::to_string(whole("max_gpu_total_bytes", budget, u64{1} << 50));
+        }
         if (const std::string dtype = value("dtype"); !dtype.empty()) {
             read_.dtype = dtype;
         }
         for (const TrtllmKey& each : trtllm_keys) {
             if (const std::string found = value(each.key); !found.empty()) {
-                read_.flags[std::string{each.flag}] = found;
+                const u64 number = this->whole(std::string{each.key}, found, u64{1} << 50);
+                read_.flags[std::string{each.flag}] = std::to_string(number);
             }
         }
     }
@@ -80,17 +86,28 @@ private:
             Trouble::invalid, where, found.empty() ? "nothing" : '"' + found + '"', std::string{wanted}, {}};
     }
     u64 whole(const std::string& flag, const std::string& value, u64 most = u64{1} << 40) {
-        const std::optional<u64> number = launch_number(value);
-        if (!number || *number == 0 || *number > most) {
-            refuse(flag, value,
-                   most == 65536 ? "a number of ranks, 1 to 65,536"
-                                 : "a whole number of at least 1 (vLLM: also 25.6k; fractions only of k, m, g, t)");
-            return 1;
+        const LaunchFlag* own = known(flag);
+        const Written written = own == nullptr ? Written::plain : own->written;
+        const u64 number = launch_number(value, written).value_or(0);
+        if (number == 0) {
+            refuse(flag, value, "a whole number of at least 1" + std::string{written_words(written)});
+        } else if (number > most) {
+            refuse(flag, value, "at most " + grouped(most));
         }
-        return *number;
+        return problem_ ? 1 : number;
     }
     u32 ranks(const std::string& flag, const std::string& value) {
         return static_cast<u32>(whole(flag, value, 65536));
+    }
+
+    /// A share of memory, as it is written.
+    std::string share(const std::string& flag, const std::string& value) {
+        char* end = nullptr;
+        const double read = std::strtod(value.c_str(), &end);
+        if (value.empty() || *end != '\0' || !(read > 0 && read <= 1)) {
+            refuse(flag, value, "a share of memory, above 0 and at most 1");
+        }
+        return value;
     }
 
     /// vLLM's auto and -1 ask for the longest that fits, which `fit` finds and no line states.
@@ -187,7 +204,7 @@ private:
             case LaunchField::tokens: read_.tokens = length(flag, value); return;
             case LaunchField::sequences: read_.sequences = whole(flag, value); return;
             case LaunchField::dtype: read_.dtype = value; return;
-            case LaunchField::util: read_.util = value; return;
+            case LaunchField::util: read_.util = share(flag, value); return;
             case LaunchField::budget: read_.budget = std::to_string(whole(flag, value, u64{1} << 50)); return;
             case LaunchField::expert_parallel: expert_parallel_ = true; return;
             case LaunchField::attention_dp: read_.attention_dp = true; return;
@@ -207,6 +224,8 @@ private:
                            "FILE &&");
                 }
                 return;
+            case LaunchField::count: read_.flags[long_name(flag)] = std::to_string(whole(flag, value)); return;
+            case LaunchField::text: read_.flags[long_name(flag)] = value; return;
             case LaunchField::ignored: return;
         }
     }
