@@ -114,7 +114,7 @@ void note_others(const std::vector<std::string_view>& others, std::vector<Note>&
     for (const std::string_view name : others) {
         const bool known = std::find(std::begin(harmless), std::end(harmless), name) != std::end(harmless);
         std::string& list = known ? ignored : strange;
-        list += (list.empty() ? "--" : ", --") + std::string{name};
+        list += (list.empty() ? "" : ", ") + std::string{name.starts_with('-') ? "" : "--"} + std::string{name};
     }
     if (!ignored.empty()) {
         note_line(notes, ignored + ": taken to change no cache memory");

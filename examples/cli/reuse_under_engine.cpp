@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The engine's plan of a model, or its rules alone, with the flags that were given.
+#include "context_ranks.hpp"
 #include "reuse_engine.hpp"
 
 #include <kvcap/engine/vllm/versions.hpp>

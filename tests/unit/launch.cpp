@@ -217,7 +217,8 @@ TEST_CASE("a flag's number is read as its engine reads it, and refused with the 
     CHECK(flag(sglang + "--max-total-tokens 100k", "max-total-tokens") == "100000");
     CHECK(flag(sglang + "--max-total-tokens 1.0000019M", "max-total-tokens") == "1000001");
     for (const char* wrong : {"--context-length 64K", "--context-length 1.5Ki", "--context-length 1m",
-                              "--context-length 1kk", "--context-length 1MiB", "--max-running-requests 1k", "--page-size 1Ki", "--tp 1k",
+                              "--context-length 1kk", "--context-length 1MiB", "--max-running-requests 1k",
+                              "--page-size 1Ki", "--tp 1k",
                               "--chunked-prefill-size 8k", "--max-mamba-cache-size 1k"}) {
         refused(sglang + wrong, std::string{wrong, std::strcspn(wrong, " ")} + ": \"");
     }
@@ -233,6 +234,29 @@ TEST_CASE("a flag's number is read as its engine reads it, and refused with the 
     refused("vllm serve m --max-model-len 99999999999999999999", "wanted at most 1,099,511,627,776");
     refused("vllm serve m --max-model-len 900719925474.1t", "wanted at most 1,099,511,627,776");
     refused("vllm serve m -tp 65537", "-tp: \"65537\"; wanted at most 65,536");
+}
+
+TEST_CASE("flags that no engine has are kept as they are written", "[launch]") {
+    const auto echoed = [](const std::string& begin, const std::string& flag) {
+        const std::string line = report::launch_line(read(begin + flag));
+        CAPTURE(line);
+        CHECK((line + ' ').find(' ' + flag + ' ') != std::string::npos);
+        CHECK(read(line) == read(begin + flag));
+    };
+    for (const char* flag : {"-O3", "-q fp8", "-x -1", "---odd", "--a-b c", "-b 4", "-fa on"}) {
+        echoed("vllm serve m --max-model-len 8 --max-num-seqs 1 ", flag);
+        echoed("sglang serve m --context-length 8 --max-running-requests 1 ", flag);
+    }
+    echoed("trtllm-serve m --max_seq_len 8 --max_batch_size 1 ", "--tp-size 2");
+    echoed("trtllm-serve m --max_seq_len 8 --max_batch_size 1 ", "--odd_flag 2");
+    echoed("trtllm-serve m --max_seq_len 8 --max_batch_size 1 ", "-v 2");
+    echoed("sglang serve m --context-length 8 --max-running-requests 1 ", "--mem_fraction_static 0.5");
+    echoed("llama-server -m m -c 8 -ctk f16 ", "-t 4");
+    CHECK(read("trtllm-serve m --tp-size 2").tp == 1);
+    CHECK(read("sglang serve m --mem_fraction_static 0.5").util.empty());
+    // llama-server takes underscores for dashes in its long names, as vLLM does.
+    CHECK(read("llama-server -m m --ctx_size 4096 --cache_type_k q8_0") == read("llama-server -m m -c 4096 -ctk q8_0"));
+    CHECK(read("llama-server -m m -b 256").flags.at("batch-size") == "256");
 }
 
 TEST_CASE("a share of memory is refused with the line's own flag", "[launch]") {

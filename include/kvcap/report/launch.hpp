@@ -22,10 +22,15 @@ inline std::string shell_word(const std::string& word) {
     return out + "'";
 }
 
+/// Names without dashes are the engine's own; those with them are said as they were written.
 inline std::string other_flags(const Launch& launch) {
     std::string out;
     for (const auto& [name, value] : launch.flags) {
-        out += " --" + name + (value.empty() ? "" : " " + shell_word(value));
+        std::string own = name.starts_with('-') ? name : "--" + name;
+        if (launch.engine == "trtllm" && own.size() > name.size()) {
+            std::replace(own.begin() + 2, own.end(), '-', '_');
+        }
+        out += ' ' + shell_word(own) + (value.empty() ? "" : " " + shell_word(value));
     }
     return out;
 }
@@ -96,12 +101,7 @@ inline std::string trtllm_line(Launch l) {
                                   yaml, shell_word(l.model), l.tp, l.pp);
     out += l.attention_dp ? fmt::format(" --ep_size {}", l.tp) : "";
     out += said_number("--max_seq_len", l.tokens) + said_number("--max_batch_size", l.sequences);
-    for (const auto& [name, value] : l.flags) {
-        std::string own = name;
-        std::replace(own.begin(), own.end(), '-', '_');
-        out += " --" + own + (value.empty() ? "" : " " + shell_word(value));
-    }
-    return out + " --extra_llm_api_options kvcap.yaml";
+    return out + other_flags(l) + " --extra_llm_api_options kvcap.yaml";
 }
 
 /// One line, without its end. pre: the engine is one of the four

@@ -3,6 +3,7 @@
 // their name.
 #pragma once
 
+#include <algorithm>
 #include <iterator>
 #include <kvcap/io/launch/line.hpp>
 #include <kvcap/io/launch/number.hpp>
@@ -155,21 +156,33 @@ inline constexpr TrtllmKey trtllm_keys[] = {
     {"host-cache-size", "host_cache_size"},
 };
 
-/// Short names of llama.cpp's other flags.
-inline std::string long_name(std::string_view flag) {
-    constexpr std::pair<std::string_view, std::string_view> shorts[] = {
+/// The long name of a short flag of llama.cpp, without dashes; empty for others.
+constexpr std::string_view llama_long_name(std::string_view flag) {
+    constexpr std::string_view shorts[][2] = {
         {"-b", "batch-size"},       {"-ub", "ubatch-size"},     {"-fa", "flash-attn"},
         {"-kvu", "kv-unified"},     {"-nkvo", "no-kv-offload"}, {"-md", "model-draft"},
         {"-ot", "override-tensor"}, {"-cmoe", "cpu-moe"},       {"-ncmoe", "n-cpu-moe"}};
     for (const auto& [from, to] : shorts) {
         if (flag == from) {
-            return std::string{to};
+            return to;
         }
     }
-    std::string name{flag.substr(flag.find_first_not_of('-'))};
-    for (char& c : name) {
-        c = c == '_' ? '-' : c;
+    return {};
+}
+
+/// By which name a flag is kept: "a-b" for --a-b, and for TensorRT-LLM, whose names have underscores, for --a_b. As it
+/// is written where the engine would not take it for that: -q, ---a, and the other of dash and underscore.
+inline std::string kept_name(std::string_view engine, std::string_view flag) {
+    if (const std::string_view known = engine == "llamacpp" ? llama_long_name(flag) : ""; !known.empty()) {
+        return std::string{known};
     }
+    const bool two = flag.starts_with("--") && flag.size() > 2 && flag[2] != '-';
+    const char foreign = engine == "trtllm" ? '-' : '_';
+    if (!two || flag.find(foreign, 2) != std::string_view::npos) {
+        return std::string{flag};
+    }
+    std::string name{flag.substr(2)};
+    std::replace(name.begin(), name.end(), '_', '-');
     return name;
 }
 

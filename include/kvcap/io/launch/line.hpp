@@ -12,7 +12,8 @@ namespace kvcap::inline v1 {
 
 /// engine: vllm, sglang, llamacpp or trtllm. servers: how many identical ones. sequences: of one rank that
 /// holds whole requests. util: as written; budget: bytes; empty when the line does not say. flags: the engine's
-/// other flags by long name without dashes; switches have an empty value.
+/// other flags by long name without dashes, or as written, with them, where that is no name of the engine's;
+/// switches have an empty value.
 struct Launch {
     std::string engine{};
     std::string model{};

@@ -144,6 +144,10 @@ private:
         split_mode_ = value;
     }
 
+    void keep(const std::string& flag, const std::string& value) {
+        read_.flags[kept_name(read_.engine, flag)] = value;
+    }
+
     void plain(const std::string& word) {
         const bool verb = word == "serve" || word == "&&" || word == "\\";
         if (!verb && read_.model.empty()) {
@@ -176,7 +180,8 @@ private:
             refuse("launch line", word, "a flag with a name");
             return;
         }
-        if (syntax_.engine == "vllm" && name.starts_with("--")) {  // its parser takes both
+        const bool both = syntax_.engine == "vllm" || syntax_.engine == "llamacpp";
+        if (both && name.starts_with("--")) {  // their parsers take underscores for dashes
             std::replace(name.begin(), name.end(), '_', '-');
         }
         const bool inside = equals != std::string::npos;
@@ -186,7 +191,7 @@ private:
         };
         const LaunchFlag* own = known(name);
         if (own == nullptr) {
-            read_.flags[long_name(name)] = value();
+            keep(name, value());
         } else if (own->takes_value && !inside && !follows) {
             refuse(name, "", "a value");
         } else {
@@ -224,8 +229,8 @@ private:
                            "FILE &&");
                 }
                 return;
-            case LaunchField::count: read_.flags[long_name(flag)] = std::to_string(whole(flag, value)); return;
-            case LaunchField::text: read_.flags[long_name(flag)] = value; return;
+            case LaunchField::count: keep(flag, std::to_string(whole(flag, value))); return;
+            case LaunchField::text: keep(flag, value); return;
             case LaunchField::ignored: return;
         }
     }
