@@ -24,13 +24,18 @@ constexpr std::string_view drafts =
 constexpr std::string_view on_host =
     "weights in host memory are not evaluated; leave it out and give --weights-bytes";
 
+constexpr std::string_view another_model =
+    "another model than its config says; give MODEL as a file with these values";
+
 constexpr std::string_view states =
     "the engine's rules here take formats of states from the model; put it in the config given as MODEL";
 
 constexpr Unevaluated unevaluated[] = {
     {"vllm", "speculative-config", drafts},
     {"vllm", "cpu-offload-gb", on_host},
-    {"vllm", "hf-overrides", "another model than its config says; give MODEL as a file with these values"},
+    {"vllm", "hf-overrides", another_model, "{}"},
+    {"sglang", "json-model-override-args", another_model, "{}"},
+    {"llamacpp", "override-kv", another_model},
     {"vllm", "mamba-ssm-cache-dtype", states},
     {"vllm", "mamba-cache-dtype", states},
     {"sglang", "mamba-ssm-dtype", states},
@@ -108,11 +113,13 @@ void note_line(std::vector<Note>& notes, std::string words) {
 }
 
 /// The line's flags that our engines do not know, in a note: taken for harmless, or not understood.
-void note_others(const std::vector<std::string_view>& others, std::vector<Note>& notes) {
+void note_others(const Launch& launch, const std::vector<std::string_view>& others, std::vector<Note>& notes) {
     std::string ignored;
     std::string strange;
     for (const std::string_view name : others) {
-        const bool known = std::find(std::begin(harmless), std::end(harmless), name) != std::end(harmless);
+        const bool several = launch.flags.find(name)->second.find(launch_values) != std::string::npos;
+        const bool known =
+            !several && std::find(std::begin(harmless), std::end(harmless), name) != std::end(harmless);
         std::string& list = known ? ignored : strange;
         list += (list.empty() ? "" : ", ") + std::string{name.starts_with('-') ? "" : "--"} + std::string{name};
     }
@@ -146,7 +153,7 @@ void take_flags(const Launch& launch, EngineOptions& engine, std::vector<Note>& 
             engine.switches[name] = true;
         }
     }
-    note_others(others, notes);
+    note_others(launch, others, notes);
     const std::string flag{requests_flag(launch.engine)};
     if (launch.sequences != 0 && !flag.empty()) {
         engine.values[flag] = std::to_string(launch.sequences);

@@ -147,7 +147,7 @@ TEST_CASE("launch lines as people write them", "[launch]") {
     CHECK(read("llama-server -m m -ngl 20").flags.at("n-gpu-layers") == "20");
     CHECK(report::launch_line(read("llama-server -m m -c 8 -ngl 20")).find("-ngl 20") != std::string::npos);
     CHECK(read("llama-server -m m -nkvo").flags.count("no-kv-offload") == 1);
-    CHECK(read("printf 'speculative_config: {}' > x && trtllm-serve m").flags.count("speculative-config") ==
+    CHECK(read("printf 'speculative_config: {}' > x && trtllm-serve m --config x").flags.count("speculative-config") ==
           1);
 }
 
@@ -269,6 +269,52 @@ TEST_CASE("a share of memory is refused with the line's own flag", "[launch]") {
                 "free_gpu_memory_fraction" + words);
     }
     CHECK(read("vllm serve m --gpu-memory-utilization 1").util == "1");
+}
+
+TEST_CASE("words of a line that belong to nothing are refused, and the shell's are the shell's", "[launch]") {
+    refused("vllm serve m stray", "launch line: \"stray\"; wanted a flag; the model is \"m\" already");
+    refused("vllm serve m -tp 2 stray", "\"stray\"");
+    refused("vllm serve m --enable-expert-parallel false", "\"false\"");
+    refused("sglang serve --model-path m --disable-radix-cache stray", "\"stray\"");
+    refused("llama-server -m m -kvu stray", "\"stray\"");
+    refused("vllm serve m --enable-expert-parallel=false", "--enable-expert-parallel: \"false\"; wanted no value");
+    refused("sglang serve m --disable-radix-cache=true", "--disable-radix-cache: \"true\"; wanted no value");
+    refused("llama-server -m m --kv-unified=0", "--kv-unified: \"0\"; wanted no value");
+    const Launch m = read("vllm serve m -tp 2");
+    for (const char* behind : {"> log 2>&1 &", ">log 2> err", "2>&1 | tee log", "&& echo -tp 4", "; sleep 1 # x",
+                               "< in"}) {
+        CAPTURE(behind);
+        CHECK(read(std::string{"vllm serve m -tp 2 "} + behind) == m);
+        CHECK(read(std::string{"vllm serve m -tp 2 --foo "} + behind).flags.at("foo").empty());
+    }
+    CHECK(read("vllm serve --async-scheduling m").model == "m");  // a switch takes no word
+    // A flag that is not known here may have several values, and keeps them.
+    const Launch several = read(
+        "sglang serve m --context-length 8 --max-running-requests 1 --cuda-graph-bs 1 2 'a b' --tp 2");
+    CHECK(several.tp == 2);
+    const std::string line = report::launch_line(several);
+    CHECK(line.find(" --cuda-graph-bs 1 2 'a b'") != std::string::npos);
+    CHECK(read(line) == several);
+}
+
+TEST_CASE("TensorRT-LLM's options are those of the file that its line names", "[launch]") {
+    const std::string a = "printf 'kv_cache_config: {dtype: fp8}' > a.yaml && ";
+    const std::string b = "printf 'kv_cache_config: {dtype: nvfp4}' >b.yaml && ";
+    CHECK(read(a + "trtllm-serve m --config a.yaml").dtype == "fp8");
+    CHECK(read(a + b + "trtllm-serve m --config=b.yaml").dtype == "nvfp4");
+    CHECK(read(a + b + "trtllm-serve m --extra_llm_api_options a.yaml").dtype == "fp8");
+    CHECK(read(a + "trtllm-serve m").dtype == "auto");
+    CHECK(read(a + "trtllm-serve m --kv_cache_dtype auto --config a.yaml").dtype == "auto");
+    CHECK(read(a + "printf '\\nenable_attention_dp: true' >> a.yaml && trtllm-serve m --config a.yaml").attention_dp);
+    refused(a + "trtllm-serve m --extra_llm_api_options b.yaml", "--extra_llm_api_options: \"b.yaml\"");
+    refused("printf 'dtype: fp8' && trtllm-serve m --config a.yaml", "--config: \"a.yaml\"");
+    for (const char* open : {"kv_cache_config: {dtype: fp8", "{dtype: fp8]", "dtype: fp8}", "[1, 2", "a: \"x",
+                             "{a: [1}"}) {
+        const std::string text{open};
+        const std::string begin = "printf '" + text + "' > a.yaml && ";
+        refused(begin + "trtllm-serve m --config a.yaml", "a.yaml: \"" + text + "\"; wanted YAML");
+    }
+    CHECK(read("printf 'a: [\"{\"]\\nb: {c: [1, {d: 2}]}' > a && trtllm-serve m --config a").dtype == "auto");
 }
 
 TEST_CASE("launch lines that say nothing or nonsense are refused at their place", "[launch]") {

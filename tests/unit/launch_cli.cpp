@@ -140,6 +140,24 @@ TEST_CASE("plan --launch: numbers of a line are its engine's, and bytes are byte
     refuses("vllm serve llama-3.1-8b --gpu-memory-utilization 1.5", "", "--gpu-memory-utilization: \"1.5\"", 3);
 }
 
+TEST_CASE("plan --launch: flags that make another model are refused, several values of one flag noted", "[cli][plan]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string vllm = "vllm serve llama-3.1-8b --max-model-len 8192 ";
+    const std::string sglang = "sglang serve llama-3.1-8b --context-length 8192 --max-running-requests 4 ";
+    const std::string llama = "llama-server -m llama-3.1-8b -c 8192 ";
+    refuses(vllm + "--hf-overrides '{\"a\": 1}'", "", "--hf-overrides: another model");
+    refuses(sglang + "--json-model-override-args '{\"a\": 1}'", "", "--json-model-override-args: another model");
+    refuses(llama + "--override-kv llama.block_count=int:4", "", "--override-kv: another model");
+    CHECK(judged(sglang + "--json-model-override-args {}")["margin_bytes"] == judged(sglang)["margin_bytes"]);
+    CHECK(judged(vllm + "--port 8000")["notes"].dump().find("--port: taken to change") != std::string::npos);
+    CHECK(judged(vllm + "--port 8000 x")["notes"].dump().find("--port: not understood") != std::string::npos);
+    CHECK(judged(vllm + "-O3")["notes"].dump().find("-O3: not understood") != std::string::npos);
+    refuses("vllm serve llama-3.1-8b -- x", "", "launch line: \"--\"; wanted a flag with a name", 3);
+    refuses(llama + "-ts 9,1", "", "-ts: \"9,1\"", 3);
+}
+
 TEST_CASE("plan --launch: a line that cannot be is refused as fit refuses it", "[cli][plan]") {
     if (!program::known()) {
         return;

@@ -47,11 +47,6 @@ inline Diagnosed<Launch> read_launch(std::string_view line) {
                 continue;
             }
             io::LaunchReader reader{syntax, words};
-            for (std::size_t before = 0; before + 1 < at; ++before) {
-                if (words[before] == "printf") {
-                    reader.yaml(words[before + 1]);
-                }
-            }
             Diagnosed<Launch> read = reader.read(at);
             const Diagnosed<u32> servers = io::launch_servers(words, at);
             if (read && servers.error) {

@@ -30,7 +30,12 @@ inline std::string other_flags(const Launch& launch) {
         if (launch.engine == "trtllm" && own.size() > name.size()) {
             std::replace(own.begin() + 2, own.end(), '-', '_');
         }
-        out += ' ' + shell_word(own) + (value.empty() ? "" : " " + shell_word(value));
+        out += ' ' + shell_word(own);
+        for (std::size_t at = 0; at < value.size();) {
+            const std::size_t end = smaller(value.find(launch_values, at), value.size());
+            out += ' ' + shell_word(value.substr(at, end - at));
+            at = end + 1;
+        }
     }
     return out;
 }

@@ -10,10 +10,12 @@
 
 namespace kvcap::inline v1 {
 
+inline constexpr char launch_values = '\x1f';
+
 /// engine: vllm, sglang, llamacpp or trtllm. servers: how many identical ones. sequences: of one rank that
 /// holds whole requests. util: as written; budget: bytes; empty when the line does not say. flags: the engine's
 /// other flags by long name without dashes, or as written, with them, where that is no name of the engine's;
-/// switches have an empty value.
+/// switches have an empty value, and launch_values parts several of one flag.
 struct Launch {
     std::string engine{};
     std::string model{};
@@ -72,6 +74,17 @@ inline std::vector<std::string> shell_words(std::string_view line, char& quote) 
 /// "#" and "#2" alone: a quoted '#word' is no comment, and words do not tell whether they were quoted.
 inline bool begins_comment(std::string_view word) {
     return word.starts_with('#') && word.find_first_not_of("0123456789", 1) == std::string_view::npos;
+}
+
+/// Whether a command's words end here.
+inline bool ends_command(std::string_view word) {
+    return word == "&&" || word == "||" || word == "|" || word == ";" || word == "&" || begins_comment(word);
+}
+
+/// ">", "2>", "&>>", "<" before a file, ">file", "2>&1".
+inline bool redirects(std::string_view word) {
+    const std::size_t at = word.find_first_not_of("0123456789&");
+    return at != std::string_view::npos && (word[at] == '<' || word[at] == '>');
 }
 
 inline std::vector<std::string> shell_words(std::string_view line) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One launch line, flag by flag. TensorRT-LLM's cache settings stand in a YAML file: of that, the flow-style
-// pairs that a printf before the line writes.
+// What deployment does one launch line describe, flag by flag?
 #pragma once
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <kvcap/io/grouped.hpp>
 #include <kvcap/io/launch/flags.hpp>
 #include <kvcap/io/launch/shares.hpp>
+#include <kvcap/io/launch/yaml.hpp>
 #include <utility>
 
 namespace kvcap::inline v1::io {
@@ -21,12 +21,15 @@ public:
 
     /// pre: words[at] is the program's name
     Diagnosed<Launch> read(std::size_t at) {
-        for (at_ = at + 1; at_ < words_.size() && !problem_; ++at_) {
+        files_ = printed_files(words_, at);
+        take_file(at + 1);
+        for (at_ = at + 1; at_ < words_.size() && !problem_ && !ends_command(words_[at_]); ++at_) {
             const std::string& word = words_[at_];
-            if (begins_comment(word)) {
-                break;
+            if (redirects(word)) {
+                at_ += word.ends_with('<') || word.ends_with('>') ? 1 : 0;  // the file is a word of its own
+            } else {
+                word.size() > 1 && word[0] == '-' ? flag(word) : plain(word);
             }
-            word.size() > 1 && word[0] == '-' ? flag(word) : plain(word);
         }
         finish();
         if (problem_) {
@@ -37,48 +40,46 @@ public:
         return all;
     }
 
-    /// What "key: value" pairs of a flow-style YAML say of the cache: the only ones TensorRT-LLM's flags
-    /// cannot.
-    void yaml(std::string_view text) {
-        has_yaml_ = true;
-        if (begins_key(text, text.find("speculative_config:"))) {
-            read_.flags["speculative-config"] = "yaml";
-        }
-        const auto value = [&](std::string_view key) {
-            const std::size_t found = text.find(std::string{key} + ": ");
-            const bool whole = begins_key(text, found);
-            const std::size_t from = whole ? found + key.size() + 2 : std::string_view::npos;
-            const std::string_view all = whole ? text.substr(from, text.find_first_of(",}\n\\", from) - from) : "";
-            return std::string{all.substr(0, all.find_last_not_of(' ') + 1)};
-        };
-        read_.attention_dp = value("enable_attention_dp") == "true";
-        if (const std::string util = value("free_gpu_memory_fraction"); !util.empty()) {
-            read_.util = share("free_gpu_memory_fraction", util);
-        }
-        if (const std::string budget = value("max_gpu_total_bytes"); !budget.empty()) {
-            read_.budget = std::to_string(whole("max_gpu_total_bytes", budget, u64{1} << 50));
-        }
-        if (const std::string dtype = value("dtype"); !dtype.empty()) {
-            read_.dtype = dtype;
-        }
-        for (const TrtllmKey& each : trtllm_keys) {
-            if (const std::string found = value(each.key); !found.empty()) {
-                const u64 number = this->whole(std::string{each.key}, found, u64{1} << 50);
-                read_.flags[std::string{each.flag}] = std::to_string(number);
+private:
+    /// What the file of TensorRT-LLM's options says of the cache, before any flag: those win. The only settings that
+    /// its flags cannot say.
+    void take_file(std::size_t from) {
+        for (std::size_t i = from; i < words_.size() && !begins_comment(words_[i]); ++i) {
+            const std::size_t equals = words_[i].find('=');
+            const LaunchFlag* own = known(words_[i].substr(0, equals));
+            if (own == nullptr || own->field != LaunchField::yaml) {
+                continue;
+            }
+            const bool follows = equals == std::string::npos && i + 1 < words_.size();
+            const std::string name = follows ? words_[i + 1] : words_[i].substr(equals + 1);
+            if (const auto file = files_.find(name); file != files_.end()) {
+                yaml_closed(file->second)
+                    ? yaml(file->second)
+                    : refuse(name, file->second, "YAML whose braces, brackets and quotes are closed");
             }
         }
     }
 
-private:
-    /// Whether a key may begin at `at`: at the start, behind a blank, a brace, or a line's end (also as
-    /// printf has it).
-    static bool begins_key(std::string_view text, std::size_t at) {
-        if (at == 0 || at == std::string_view::npos) {
-            return at == 0;
+    void yaml(std::string_view text) {
+        if (begins_yaml_key(text, text.find("speculative_config:"))) {
+            read_.flags["speculative-config"] = "yaml";
         }
-        const char before = text[at - 1];
-        return before == ' ' || before == '{' || before == '\n' ||
-               (before == 'n' && at > 1 && text[at - 2] == '\\');
+        read_.attention_dp = yaml_value(text, "enable_attention_dp") == "true";
+        if (const std::string util = yaml_value(text, "free_gpu_memory_fraction"); !util.empty()) {
+            read_.util = share("free_gpu_memory_fraction", util);
+        }
+        if (const std::string budget = yaml_value(text, "max_gpu_total_bytes"); !budget.empty()) {
+            read_.budget = std::to_string(whole("max_gpu_total_bytes", budget, u64{1} << 50));
+        }
+        if (const std::string dtype = yaml_value(text, "dtype"); !dtype.empty()) {
+            read_.dtype = dtype;
+        }
+        for (const TrtllmKey& each : trtllm_keys) {
+            if (const std::string found = yaml_value(text, each.key); !found.empty()) {
+                const u64 number = whole(std::string{each.key}, found, u64{1} << 50);
+                read_.flags[std::string{each.flag}] = std::to_string(number);
+            }
+        }
     }
 
     void refuse(const std::string& where, const std::string& found, std::string_view wanted) {
@@ -144,14 +145,18 @@ private:
         split_mode_ = value;
     }
 
-    void keep(const std::string& flag, const std::string& value) {
-        read_.flags[kept_name(read_.engine, flag)] = value;
+    std::string& keep(const std::string& flag, const std::string& value) {
+        return read_.flags[kept_name(read_.engine, flag)] = value;
     }
 
+    /// The model; or one more value of a flag that is not known here, which may have several.
     void plain(const std::string& word) {
-        const bool verb = word == "serve" || word == "&&" || word == "\\";
-        if (!verb && read_.model.empty()) {
-            read_.model = word;
+        if (read_.model.empty()) {
+            read_.model = word == "serve" ? "" : word;
+        } else if (several_ != nullptr) {
+            *several_ += launch_values + word;
+        } else {
+            refuse("launch line", word, "a flag; the model is \"" + read_.model + "\" already");
         }
     }
 
@@ -162,7 +167,7 @@ private:
         }
         const std::string& next = words_[at_ + 1];
         const bool dashed = next.size() > 1 && next[0] == '-' && (next[1] < '0' || next[1] > '9');
-        return !dashed && !begins_comment(next) && next != "&&";
+        return !dashed && !ends_command(next) && (!redirects(next) || (next[0] == '<' && next != "<"));
     }
 
     const LaunchFlag* known(std::string_view name) const {
@@ -190,8 +195,13 @@ private:
             return inside ? word.substr(equals + 1) : follows ? words_[++at_] : std::string{};
         };
         const LaunchFlag* own = known(name);
+        several_ = nullptr;
         if (own == nullptr) {
-            keep(name, value());
+            const std::string text = value();
+            several_ = &keep(name, text);
+            several_ = text.empty() ? nullptr : several_;
+        } else if (!own->takes_value && inside) {
+            refuse(name, word.substr(equals + 1), "no value: it is a switch");
         } else if (own->takes_value && !inside && !follows) {
             refuse(name, "", "a value");
         } else {
@@ -223,7 +233,7 @@ private:
                 return;
             case LaunchField::value_type: read_.flags["cache-type-v"] = value; return;
             case LaunchField::yaml:
-                if (!has_yaml_) {
+                if (files_.find(value) == files_.end()) {
                     refuse(flag, value,
                            "what is in the file, which is not read, in front of the line: printf '...' > "
                            "FILE &&");
@@ -271,7 +281,8 @@ private:
     std::optional<Problem> problem_;
     bool expert_parallel_ = false;
     std::string split_mode_ = "layer";
-    bool has_yaml_ = false;
+    std::map<std::string, std::string, std::less<>> files_;
+    std::string* several_ = nullptr;
     u32 devices_ = 1;
     u64 context_ = 0;
 };
