@@ -42,6 +42,7 @@ void add_textbook(Side& side, const Lengths& lengths, u64 sequences) {
         report::textbook_bytes(side.model.read.textbook, report::attention_format(side.model.spec),
                                (lengths.prompt + lengths.decoded).value) *
         sequences;
+    static_cast<void>(on_scale(book));
     if (book.value == 0) {
         return;
     }

@@ -120,6 +120,9 @@ EngineFlags flags_of(const LogStart& start) {
     };
     set("vllm", start.facts.is("prefix_caching", false), "no-enable-prefix-caching");
     set("vllm", start.facts.has("hybrid_manager"), "disable-hybrid-kv-cache-manager");
+    const std::string overlap = start.facts.text("async_scheduling");
+    set("vllm", overlap == "enabled", "async-scheduling");
+    set("vllm", overlap == "disabled", "no-async-scheduling");
     set("llama.cpp", start.facts.is("kv_unified", true), "kv-unified");
     return flags;
 }

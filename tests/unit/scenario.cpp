@@ -137,6 +137,12 @@ TEST_CASE("scenario: what is no group, no page and no answer to yes or no") {
           "/groups/0/replicated: 1; wanted true or false");
     CHECK(refused(with_group(R"({"needs": "snapshot", "page_tokens": 1099511627776, "pages": 16777216, "held": []})"))
               .text() == "/groups/0/pages: pages that end beyond token 2^62; wanted fewer or smaller pages");
+    CHECK(refused(with_group(R"({"name": 5, "needs": "everything", "held": []})")).text() ==
+          "/groups/0/name: 5; wanted text");
+    CHECK(refused(with_group(R"({"needs": "everything", "window_tokens": "x", "held": []})")).text() ==
+          "/groups/0/window_tokens: \"x\"; wanted a group that needs \"window\"; this one needs \"everything\"");
+    CHECK(refused(with_group(R"({"needs": "window", "window_tokens": 3, "lag_tokens": 1, "held": []})")).where ==
+          "/groups/0/lag_tokens");
     std::string many = R"({"needs": "everything", "held": [0]})";
     for (int i = 0; i < 32; ++i) {
         many += R"(, {"needs": "everything", "held": [0]})";

@@ -117,6 +117,9 @@ private:
                "stride_tokens", "lag_tokens", "bytes_per_page", "pages", "present", "held", "ranks",
                "replicated", "elsewhere", "shared_with", "comment"});
         ScenarioGroup group;
+        if (one["name"].given() && !one["name"].is_text()) {
+            fail(where + "/name", one["name"].shown(), "text");
+        }
         group.name = one["name"].is_text() ? std::string{one["name"].text()}
                                            : "group " + std::to_string(scenario_.groups.size() + 1);
         if (one["shared_with"].given()) {
@@ -147,6 +150,7 @@ private:
             fail(where + "/needs", one["needs"].shown(), "everything, window, chunk, snapshot or whole",
                  near.empty() ? "" : "did you mean " + near + "?");
         }
+        only_of(one, where, needs);
         if (rule.needs == Needs::window) {
             const std::string_view edge = one["window_edge"].text();
             if (one["window_edge"].given() && edge != "past" && edge != "full") {
@@ -161,6 +165,20 @@ private:
         } else if (rule.needs == Needs::everything) {
             rule.stride = or_else(one["stride_tokens"], where + "/stride_tokens", 1, most, 1);
             rule.lag = or_else(one["lag_tokens"], where + "/lag_tokens", 0, most, 0);
+        }
+    }
+
+    /// Keys that another word of `needs` would read.
+    void only_of(const JsonValue& one, const std::string& where, std::string_view needs) {
+        constexpr std::pair<const char*, std::string_view> owners[] = {
+            {"window_tokens", "window"},     {"window_edge", "window"},   {"sink_tokens", "window"},
+            {"chunk_tokens", "chunk"},       {"stride_tokens", "everything"}, {"lag_tokens", "everything"},
+        };
+        for (const auto& [key, owner] : owners) {
+            if (one[key].given() && needs != owner) {
+                fail(where + "/" + key, one[key].shown(),
+                     "a group that needs \"" + std::string{owner} + "\"; this one needs \"" + std::string{needs} + '"');
+            }
         }
     }
 

@@ -40,14 +40,15 @@ inline std::string_view device_of(std::string_view front) noexcept {
 
 inline void put_device(Facts& facts, std::string_view key, std::string_view device, Datum value) {
     Datum all = facts.has(key) ? *facts.find(key) : record();
+    const std::string name = shown(device);
     for (Field& field : all.items) {
-        if (field.name == device) {
+        if (field.name == name) {
             field.value = std::move(value);
             return facts.put(key, std::move(all));
         }
     }
     if (!device.empty() && all.items.size() < 256) {
-        all.items.push_back({shown(device), std::move(value)});
+        all.items.push_back({name, std::move(value)});
         facts.put(key, std::move(all));
     }
 }

@@ -111,6 +111,7 @@ inline constexpr Rule rules[] = {
     {"  version {w}", {}, Keep::weak, read_banner},
     {"  model   {w}", {}, Keep::weak, read_banner},
     {"Resolved architecture: {w}", "arch"},
+    {"Asynchronous scheduling is {w}", "async_scheduling", Keep::last, v1},
     {"Using max model len {n}", "max_model_len"},
     {"tensor_parallel_size={n}", "tp", Keep::last},
     {"pipeline_parallel_size={n}", "pp", Keep::last},
