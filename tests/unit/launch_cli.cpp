@@ -36,7 +36,7 @@ TEST_CASE("plan --launch: the load beside a line is what the line is judged by",
         return;
     }
     const std::string line = "vllm serve llama-3.1-8b --max-model-len 8192";
-    const std::string fit = "fit llama-3.1-8b --gpu h100 --engine vllm --engine-max-len 8192 ";
+    const std::string fit = "fit llama-3.1-8b --gpu h100 --engine vllm --util 0.92 --engine-max-len 8192 ";
     for (const std::string load :
          {"--batch 16", "--batch 300", "--tokens 4k --batch 7", "--lengths 4k:3,8k:5 --batch 8"}) {
         CAPTURE(load);
