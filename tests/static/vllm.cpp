@@ -168,6 +168,17 @@ constexpr bool dtype_round_trips() {
 }
 static_assert(dtype_round_trips());
 
+// --- what is taken where nothing is said
+constexpr vllm::Rules v27 = vllm::rules_of_release(27).value();
+constexpr vllm::Rules v28 = vllm::rules_of_release(28).value();
+static_assert(vllm::step_unsaid(v28, 160_GiB, false) == 16384 && vllm::step_unsaid(v28, 160_GiB, true) == 16384);
+static_assert(vllm::step_unsaid(v27, 160_GiB, false) == 8192 && vllm::step_unsaid(v28, 159_GiB, false) == 8192);
+static_assert(vllm::step_unsaid(v28, 70_GiB, false) == 8192 && vllm::step_unsaid(v28, 69_GiB, false) == 2048);
+static_assert(vllm::step_unsaid(v28, 80_GiB, true) == 2048);
+static_assert(!vllm::overlaps_unsaid(vllm::rules_of_release(13).value()) &&
+              vllm::overlaps_unsaid(vllm::rules_of_release(14).value()));
+static_assert(vllm::share_unsaid(vllm::rules_of_release(19).value()) == 90 && vllm::share_unsaid(v28) == 92);
+
 // --- a format is had from its first release or day on
 constexpr u64 formats_of(const vllm::Rules& rules) {
     u64 count = 0;

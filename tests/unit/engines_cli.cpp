@@ -200,19 +200,49 @@ TEST_CASE("what vLLM refuses is said in words, its own category stands in JSON, 
                     std::string{"vLLM 0.11.0 has no "} + format + "; the first with it is vLLM 0.20.0");
         }
     }
-    const json pools = checked("pools", asked.substr(1), 1)["engines"][0];
+    const json pools = checked("pools", asked.substr(1), 2)["engines"][0];
     CHECK(pools["reason"] == "cannot_unify_page_size");
     CHECK(pools["refusal"].get<std::string>().find('_') == std::string::npos);
     CHECK(pools["refusal"].get<std::string>().find("the layers' blocks take different numbers of bytes") !=
           std::string::npos);
-    CHECK(checked("fit", asked.substr(1), 1)["reason"] == "cannot_unify_page_size");
+    CHECK(checked("fit", asked.substr(1), 2)["reason"] == "cannot_unify_page_size");
     CHECK(checked("pools", "llama-3.1-8b --kv-budget 8GiB --tokens 4k")["engines"][0]["reason"] == "");
-    const json blocks = checked("pools", "llama-3.1-8b --kv-budget 8GiB --tokens 4k --block-size 17", 1)["engines"][0];
+    const json blocks = checked("pools", "llama-3.1-8b --kv-budget 8GiB --tokens 4k --block-size 17", 2)["engines"][0];
     CHECK(blocks["reason"] == "no_valid_backend");
     // A backend has as many reasons as vLLM lists.
-    const json both = checked("pools", "mimo-v2-flash --tokens 4k --gpu h100 --kv-cache-dtype nvfp4", 1)["engines"][0];
+    const json both = checked("pools", "mimo-v2-flash --tokens 4k --gpu h100 --kv-cache-dtype nvfp4", 2)["engines"][0];
     CHECK(both["refusal"].get<std::string>().find(
               "FLASHINFER: [head_size not supported, kv_cache_dtype not supported]") != std::string::npos);
+}
+
+TEST_CASE("where nothing is said vLLM's own defaults hold, by version and GPU, and are named") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string gemma = "gemma-4-31b-it-nvfp4 --tokens 256k --max-num-batched-tokens 32768 --engine vllm@";
+    const auto reserved = [&](const std::string& rest) {
+        return checked("size", gemma + rest)["reserved_per_request"][0]["bytes"].get<u64>();
+    };
+    CHECK(reserved("0.26.0") == reserved("0.26.0 --async-scheduling"));
+    CHECK(reserved("0.26.0") > reserved("0.26.0 --no-async-scheduling"));
+    CHECK(reserved("0.25.0") == reserved("0.25.0 --no-async-scheduling"));  // one batch, whatever is in flight
+    refused("size " + gemma + "0.26.0 --async-scheduling --no-async-scheduling", 2, "one of them is wanted");
+    const auto step = [&](const std::string& rest) {
+        const json all = checked("pools", "gemma-3-27b --weights-bytes 1GiB --tokens 8k " + rest);
+        for (const json& note : all["engines"][0]["notes"]) {
+            if (note["where"] == "--max-num-batched-tokens") {
+                return note["origin"].get<std::string>() + " " + note["text"].get<std::string>().substr(0, 6);
+            }
+        }
+        return std::string{};
+    };
+    CHECK(step("--gpu l40s --engine vllm@0.28.0") == "derived 2,048 ");
+    CHECK(step("--gpu a100-80g --engine vllm@0.28.0") == "derived 2,048 ");
+    CHECK(step("--gpu h100 --engine vllm@0.28.0") == "derived 8,192 ");
+    CHECK(step("--gpu b200 --engine vllm@0.27.0") == "derived 8,192 ");
+    CHECK(step("--gpu b200 --engine vllm@0.28.0") == "derived 16,384");
+    CHECK(step("--kv-budget 8GiB --engine vllm@0.28.0") == "assumed 8,192 ");
+    CHECK(step("--gpu h100 --max-num-batched-tokens 512").empty());
 }
 
 TEST_CASE("each format that an engine's refusal offers is read") {
