@@ -40,6 +40,7 @@ vllm::Options options_of(const EngineQuestion& question, const vllm::Rules& rule
     options.max_model_len = question.max_len;
     options.max_num_batched_tokens = step_of(question, rules);
     options.async_scheduling = overlaps(question, rules);
+    options.second_runner = second_runner(question);
     options.prefix_caching = !question.has("no-enable-prefix-caching");
     options.block_size = small(question, "block-size", 0);
     options.prefix_match_unit = question.number("prefix-match-unit", 0);

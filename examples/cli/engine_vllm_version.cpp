@@ -97,6 +97,15 @@ bool overlaps(const EngineQuestion& question, const vllm::Rules& rules) {
            (vllm::overlaps_unsaid(rules) && !question.has("no-async-scheduling"));
 }
 
+bool second_runner(const EngineQuestion& question) {
+    const ReadModel& read = question.model->read;
+    bool states = false;
+    for (const LayerForm& form : read.spec.forms) {
+        states = states || vllm::is_state(form);
+    }
+    return vllm::second_runner_unsaid(read.class_name.c_str(), read.experts, states);
+}
+
 void note_defaults(const EngineQuestion& question, const vllm::Rules& rules, std::vector<Note>& notes) {
     if (!question.has("max-num-batched-tokens")) {
         const bool known = question.gpu_memory.value != 0;
@@ -107,10 +116,10 @@ void note_defaults(const EngineQuestion& question, const vllm::Rules& rules, std
     }
     const bool said = question.has("async-scheduling") || question.has("no-async-scheduling");
     if (!said && vllm::overlaps_unsaid(rules) && rules.has(vllm::Change::all_in_flight)) {
+        const vllm::Options options{.async_scheduling = true, .second_runner = second_runner(question)};
         notes.push_back({Origin::derived, "--async-scheduling",
-                         question.sharding.pp == 1
-                             ? "on, as vLLM does by default: two batches are in flight"
-                             : "on; as many batches as stages are counted (vLLM's V2 runner has one more)"});
+                         fmt::format("on, as vLLM does by default: {} batches are in flight",
+                                     vllm::batches_in_flight(options, question.sharding.pp))});
     }
 }
 

@@ -25,7 +25,10 @@ u64 step_of(const EngineQuestion& question, const vllm::Rules& rules);
 /// Whether two batches are in flight: as asked, else as this vLLM does.
 bool overlaps(const EngineQuestion& question, const vllm::Rules& rules);
 
-/// What was taken for these two where nothing was said.
+/// Whether batches overlap with pipeline stages too.
+bool second_runner(const EngineQuestion& question);
+
+/// What was taken for these where nothing was said.
 void note_defaults(const EngineQuestion& question, const vllm::Rules& rules, std::vector<Note>& notes);
 
 }  // namespace kvcap::cli

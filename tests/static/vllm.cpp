@@ -177,6 +177,10 @@ static_assert(vllm::step_unsaid(v28, 70_GiB, false) == 8192 && vllm::step_unsaid
 static_assert(vllm::step_unsaid(v28, 80_GiB, true) == 2048);
 static_assert(!vllm::overlaps_unsaid(vllm::rules_of_release(13).value()) &&
               vllm::overlaps_unsaid(vllm::rules_of_release(14).value()));
+static_assert(vllm::second_runner_unsaid("Gemma3ForCausalLM", 0, false) &&
+              vllm::second_runner_unsaid("Qwen2MoeForCausalLM", 60, false) &&
+              !vllm::second_runner_unsaid("GptOssForCausalLM", 128, false) &&
+              !vllm::second_runner_unsaid("Qwen3NextForCausalLM", 0, true));
 static_assert(vllm::share_unsaid(vllm::rules_of_release(19).value()) == 90 && vllm::share_unsaid(v28) == 92);
 
 // --- a format is had from its first release or day on

@@ -221,12 +221,18 @@ TEST_CASE("where nothing is said vLLM's own defaults hold, by version and GPU, a
     }
     const std::string gemma = "gemma-4-31b-it-nvfp4 --tokens 256k --max-num-batched-tokens 32768 --engine vllm@";
     const auto reserved = [&](const std::string& rest) {
-        return checked("size", gemma + rest)["reserved_per_request"][0]["bytes"].get<u64>();
+        return checked("size", gemma + rest)["reserved_per_request"][0]["bytes"].get<long long>();
     };
     CHECK(reserved("0.26.0") == reserved("0.26.0 --async-scheduling"));
     CHECK(reserved("0.26.0") > reserved("0.26.0 --no-async-scheduling"));
     CHECK(reserved("0.25.0") == reserved("0.25.0 --no-async-scheduling"));  // one batch, whatever is in flight
     refused("size " + gemma + "0.26.0 --async-scheduling --no-async-scheduling", 2, "one of them is wanted");
+    const auto batches = [&](const std::string& model) {
+        const json all = checked("pools", model + " --kv-budget 40GiB --tokens 8k --pp 2 --engine vllm@0.28.0");
+        return all["engines"][0]["notes"].dump().find("3 batches are in flight") != std::string::npos;
+    };
+    CHECK(batches("gemma-3-27b"));           // dense: the V2 runner
+    CHECK_FALSE(batches("gpt-oss-20b"));     // experts: as many as stages
     const auto step = [&](const std::string& rest) {
         const json all = checked("pools", "gemma-3-27b --weights-bytes 1GiB --tokens 8k " + rest);
         for (const json& note : all["engines"][0]["notes"]) {

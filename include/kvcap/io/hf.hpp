@@ -101,6 +101,10 @@ inline void add_facts(Lowering& in, const Decoder& decoder, JsonValue root) {
             model.class_name = item.text();
         }
     });
+    for (const char* key : {"num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts"}) {
+        const JsonValue said = decoder.block[key].given() ? decoder.block[key] : root[key];
+        model.experts = larger(model.experts, said.is_whole() ? said.whole() : said.is_array() ? said.size() : 0);
+    }
     model.model_dtype = text_of(decoder.block, root, {"dtype", "torch_dtype"});
     const JsonValue inner = decoder.block["quantization_config"];
     model.kv_dtype_hint = kv_hint(inner.is_object() ? inner : root["quantization_config"]);

@@ -51,6 +51,7 @@ struct ReadModel {
     u64 query_heads = 0;       ///< as the file's top-level key says (ModelSpec has the divisor over layers); 0: none
     u64 rope_in_latent = 0;    ///< rotated elements that are part of the latent vector (DeepSeek-V4)
     u64 expanded_elements = 0; ///< per token and layer where MLA heads are cached expanded (plain transformers)
+    u64 experts = 0;           ///< routed experts of a layer; 0: a dense model, or not said
     IndexFacts index{};
     bool is_draft = false;     ///< the file is itself a draft model (EAGLE, DFlash, DSpark)
     friend bool operator==(const ReadModel&, const ReadModel&) = default;
