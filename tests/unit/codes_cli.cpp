@@ -97,3 +97,12 @@ TEST_CASE("messages are one line, folded on a terminal alone", "[cli][codes]") {
     CHECK(shown.find("kvcap: -: no line of an engine's start in 0 lines; ") == 0);
     CHECK(shown.find("/metrics\n") != std::string::npos);
 }
+
+TEST_CASE("what 64 bits do not hold is refused, the textbook's bytes too", "[cli][codes]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string asked = "compare deepseek-v4-flash-nvfp4 gpt2 --batch 400000 --json --tokens ";
+    refused(asked + "1073741824", 2, "does not fit into 64 bits");
+    CHECK(program::run(asked + "1048576").code == 0);
+}
