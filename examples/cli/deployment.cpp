@@ -47,25 +47,37 @@ RankWeights Deployment::most_weights(const Setting& setting) const {
 }
 
 std::vector<Bytes> Deployment::available(const Setting& setting, Bytes non_kv) const {
-    Memory here = memory;
-    if (setting.knob != 0 && knobs[setting.knob - 1].of_memory) {
-        here.util = share_of(knobs[setting.knob - 1].values[setting.knob_value]);
-    }
+    const double part = memory.by_budget ? 1 : share(setting);
     std::vector<Bytes> bytes;
     for (u32 stage = 0; stage < setting.sharding.pp; ++stage) {
-        bytes.push_back(here.for_cache(weights(setting, stage).bytes, non_kv, setting.extra_memory));
+        bytes.push_back(memory.for_cache(part, weights(setting, stage).bytes, non_kv, setting.extra_memory));
     }
     return bytes;
 }
 
+double Deployment::share(const Setting& setting) const {
+    constexpr double own = 0.9;
+    if (setting.knob != 0 && knobs[setting.knob - 1].of_memory) {
+        return share_of(knobs[setting.knob - 1].values[setting.knob_value]);
+    }
+    return memory.util ? *memory.util : face->share == nullptr ? own : face->share(unmeasured(setting));
+}
+
 EngineQuestion Deployment::question(const Setting& setting, Bytes non_kv) const {
+    EngineQuestion question = unmeasured(setting);
+    question.available = available(setting, non_kv);
+    return question;
+}
+
+EngineQuestion Deployment::unmeasured(const Setting& setting) const {
     const StoredModel& stored = formats[setting.kv_format];
     EngineQuestion question{.model = &stored.model,
                             .version = version,
                             .kv_cache_dtype = stored.dtype,
                             .sharding = attention_split(setting)};
-    question.available = available(setting, non_kv);
     question.flags = &flags;
+    question.ranks = static_cast<u32>(saturating_product(setting.sharding.tp, setting.sharding.pp));
+    question.attention_ranks = setting.attention_dp ? setting.sharding.tp : 1;
     question.capability = memory.capability;
     question.gpu = memory.gpu;
     question.gpu_memory = memory.total;
@@ -99,6 +111,7 @@ EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
         return {.rules = std::string{face->title}, .refusal = refusal};
     }
     EngineAnswer answer = face->ask(asked);
+    note_share(*this, setting, false, answer.notes);
     const u64 wanted = (asked.longest().prompt + asked.longest().decoded).value;
     if (answer.runs() && wanted > asked.max_len) {
         answer.verdict.fits = false;
@@ -139,14 +152,25 @@ EngineFlags Deployment::turned(const Setting& setting) const {
 std::vector<Knob> Deployment::knobs_of(const Setting& setting) const {
     std::vector<Knob> all = face->knobs == nullptr ? std::vector<Knob>{} : face->knobs(question(setting, {}));
     if (!memory.by_budget && !face->memory_flag.empty()) {
-        Knob share{.flag = std::string{face->memory_flag}, .values = {}, .of_memory = true};
-        for (int hundredths = static_cast<int>(memory.util * 100 + 1e-9) + 1; hundredths <= 98; ++hundredths) {
-            share.values.push_back(fmt::format("0.{:02}", hundredths));
+        Knob part{.flag = std::string{face->memory_flag}, .values = {}, .of_memory = true};
+        for (int hundredths = static_cast<int>(share(setting) * 100 + 1e-9) + 1; hundredths <= 98; ++hundredths) {
+            part.values.push_back(fmt::format("0.{:02}", hundredths));
         }
-        all.push_back(std::move(share));
+        all.push_back(std::move(part));
     }
     all.resize(std::min<std::size_t>(all.size(), most_knobs));
     return all;
+}
+
+void note_share(const Deployment& on, const Setting& setting, bool each, std::vector<Note>& notes) {
+    if (on.memory.by_budget || on.memory.util) {
+        return;
+    }
+    const std::string whose = on.face->share == nullptr ? "" : fmt::format(", what {} takes", on.face->title);
+    const std::string where = each && on.face->share != nullptr ? ", of each split its own" : "";
+    notes.push_back({Origin::assumed, "--util",
+                     fmt::format("{} of {} memory{}{}", on.share(setting), on.memory.of_free ? "free" : "a GPU's", whose,
+                                 where)});
 }
 
 Bytes Deployment::known_non_kv(const Setting& setting) const {

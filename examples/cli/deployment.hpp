@@ -50,6 +50,8 @@ public:
     /// The engine's answer when everything else takes `non_kv` on each rank, and what it is asked.
     EngineQuestion question(const Setting& setting, Bytes non_kv) const;
     EngineAnswer ask(const Setting& setting, Bytes non_kv) const;
+    /// Of a GPU's memory: as asked, else what the engine takes.
+    double share(const Setting& setting) const;
     /// Non-KV bytes of the rank of `stage`, as far as they are known.
     Bytes known_non_kv(const Setting& setting) const;
     /// Whether a variation of what was asked fits; one that the model or the engine refuses does not.
@@ -65,6 +67,8 @@ public:
     EngineFlags turned(const Setting& setting) const;
 
 private:
+    /// The question but for the memory.
+    EngineQuestion unmeasured(const Setting& setting) const;
     std::vector<Bytes> available(const Setting& setting, Bytes non_kv) const;
 };
 
@@ -79,6 +83,9 @@ Sharding attention_split(const Setting& setting);
 
 /// "8k:70,32k:30" (tokens:weight), or quantiles "p50=2k,p90=8k,p100=32k"; empty: `tokens` alone.
 Mix mix_of(const std::string& lengths, u64 tokens, const LengthOptions& like, const ReadModel& model);
+
+/// What share of memory was taken, where it is the engine's own. each: of every split its own.
+void note_share(const Deployment& on, const Setting& setting, bool each, std::vector<Note>& notes);
 
 /// A note when `gpus` are there and the split takes fewer; 0: not said.
 void note_idle(const Deployment& on, u32 gpus, std::vector<Note>& notes);

@@ -88,7 +88,7 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
             add_where_it_can_be(on, other);
         }
     }
-    on.memory = memory_of(memory, on.face->name, notes);
+    on.memory = memory_of(memory, on.face->share_of_free, notes);
     if (!on.memory.by_budget && !on.memory.weights_given && model.model != "-") {
         on.weights_known = find_weights(model.model, notes);
     }

@@ -2,6 +2,7 @@
 // llama.cpp behind the engine-neutral verbs: a context for the load at once, its cells, and the lines it
 // prints.
 #include "llamacpp.hpp"
+#include "unevaluated.hpp"
 
 namespace kvcap::cli {
 
@@ -148,6 +149,22 @@ std::vector<Knob> knobs_of(const EngineQuestion& question) {
     return knobs;
 }
 
+/// Nothing is kept back: it allocates what its cells need.
+double share_of(const EngineQuestion&) { return 1; }
+
+EngineFlags unsaid(const EngineQuestion&) { return {{"batch-size", "2048"}, {"ubatch-size", "512"}}; }
+
+const LaunchFace line{
+    .formats = {{"auto", "f16"}, {"bf16", "f16"}},
+    .unevaluated = {{"override-kv", why::another_model},
+                    {"model-draft", why::drafts},
+                    {"no-kv-offload", "the cache lies in host memory; what is judged here is a cache on GPUs"},
+                    {"override-tensor", why::on_host},
+                    {"cpu-moe", why::on_host},
+                    {"n-cpu-moe", why::on_host}},
+    .says_share = false,
+    .unsaid = unsaid};
+
 }  // namespace
 
 extern const EngineFace llamacpp_face;
@@ -163,6 +180,10 @@ const EngineFace llamacpp_face{
     {},
     knobs_of,
     nullptr,
-    "llama.cpp has no context ranks; leave it out"};
+    "llama.cpp has no context ranks; leave it out",
+    std::nullopt,
+    share_of,
+    false,
+    &line};
 
 }  // namespace kvcap::cli

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // SGLang: its server arguments, its pools, and the lines it prints.
 #include "context_ranks.hpp"
+#include "unevaluated.hpp"
 
+#include <algorithm>
 #include <kvcap/engine/sglang.hpp>
 #include <memory>
 
@@ -72,6 +74,29 @@ u64 usual_page(const ModelSpec& model) {
     return sglang::has_compressors(model) ? 256 : latents && sglang::has_index(model) ? 64 : 1;
 }
 
+/// Tokens of a prefill step: as asked, else what the server takes on the GPU named; 8,192 where none is.
+u64 chunk_of(const EngineQuestion& question) {
+    const Bytes memory = question.gpu_memory;
+    return question.number("chunked-prefill-size",
+                           memory.value == 0 ? 8192 : sglang::chunked_prefill_unsaid(memory));
+}
+
+double share_of(const EngineQuestion& question) {
+    const auto& forms = question.model->read.spec.forms;
+    const bool latents =
+        std::any_of(forms.begin(), forms.end(), [](const LayerForm& form) { return form.kind == Kind::latent; });
+    return sglang::share_unsaid({.memory = question.gpu_memory,
+                                 .chunked_prefill = chunk_of(question),
+                                 .tp = question.ranks / question.sharding.pp,
+                                 .ranks = question.ranks,
+                                 .attention_ranks = question.attention_ranks,
+                                 .latents = latents});
+}
+
+EngineFlags unsaid(const EngineQuestion& question) {
+    return {{"chunked-prefill-size", std::to_string(chunk_of(question))}};
+}
+
 sglang::Options options_of(const EngineQuestion& question, EngineAnswer& answer) {
     sglang::Options options{};
     options.dtype = dtype_of(question.kv_cache_dtype);
@@ -85,7 +110,7 @@ sglang::Options options_of(const EngineQuestion& question, EngineAnswer& answer)
     options.max_total_tokens = question.number("max-total-tokens", sglang::not_set);
     options.max_running_requests = question.number("max-running-requests", sglang::not_set);
     options.max_state_slots = question.number("max-mamba-cache-size", sglang::not_set);
-    options.chunked_prefill = question.number("chunked-prefill-size", 8192);
+    options.chunked_prefill = chunk_of(question);
     options.prefix_cache = !question.has("disable-radix-cache");
     options.overlap = !question.has("disable-overlap-schedule");
     options.state_ratio = ratio_of(question, "mamba-full-memory-ratio", options.state_ratio);
@@ -228,6 +253,22 @@ std::vector<Knob> knobs_of(const EngineQuestion& question) {
     return knobs;
 }
 
+const LaunchFace line{
+    .formats = {{"fp8", "fp8_e4m3"}, {"nvfp4", "fp4_e2m1"}, {"bfloat16", "bf16"}},
+    .unevaluated = {{"json-model-override-args", why::another_model, "{}"},
+                    {"mamba-ssm-dtype", why::states},
+                    {"speculative-algorithm", why::drafts},
+                    {"speculative-draft-model-path", why::drafts},
+                    {"cpu-offload-gb", why::on_host},
+                    {"attn-cp-size", sglang_context_ranks, "1"},
+                    {"attention-context-parallel-size", sglang_context_ranks, "1"},
+                    {"dcp-size", sglang_context_ranks, "1"},
+                    {"decode-context-parallel-size", sglang_context_ranks, "1"}},
+    .block_flag = "page-size",
+    .requests_flag = "max-running-requests",
+    .says_budget = false,
+    .unsaid = unsaid};
+
 }  // namespace
 
 extern const EngineFace sglang_face;
@@ -245,6 +286,9 @@ const EngineFace sglang_face{
     knobs_of,
     state_format_of,
     sglang_context_ranks,
-    Remainder::last};
+    Remainder::last,
+    share_of,
+    false,
+    &line};
 
 }  // namespace kvcap::cli

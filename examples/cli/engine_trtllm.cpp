@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // TensorRT-LLM: its cache configuration, its blocks per window, and the lines it prints.
 #include "engines.hpp"
+#include "unevaluated.hpp"
 
 #include <kvcap/engine/trtllm.hpp>
 
@@ -141,6 +142,17 @@ std::vector<Knob> knobs_of(const EngineQuestion& question) {
     return knobs;
 }
 
+/// free_gpu_memory_fraction of KvCacheConfig.
+double share_of(const EngineQuestion&) { return 0.9; }
+
+EngineFlags unsaid(const EngineQuestion&) { return {{"tokens-per-block", "32"}}; }
+
+const LaunchFace line{.formats = {{"bf16", "auto"}, {"fp8_e4m3", "fp8"}},
+                      .unevaluated = {{"speculative-config", why::drafts}},
+                      .block_flag = "tokens-per-block",
+                      .requests_flag = "max-batch-size",
+                      .unsaid = unsaid};
+
 }  // namespace
 
 extern const EngineFace trtllm_face;
@@ -157,6 +169,9 @@ const EngineFace trtllm_face{
     knobs_of,
     nullptr,
     "the rules of TensorRT-LLM that are known have no context ranks; leave it out",
-    Remainder::first};
+    Remainder::first,
+    share_of,
+    true,
+    &line};
 
 }  // namespace kvcap::cli

@@ -2,6 +2,7 @@
 // vLLM: its flags under its own names, its plan, and the lines it prints.
 #include "engine_vllm_backend.hpp"
 #include "engine_vllm_version.hpp"
+#include "unevaluated.hpp"
 
 #include <kvcap/engine/vllm.hpp>
 #include <kvcap/report/refusal_vllm.hpp>
@@ -250,6 +251,21 @@ std::vector<Knob> knobs_of(const EngineQuestion& question) {
     return knobs;
 }
 
+double share_of(const EngineQuestion& question) { return vllm::share_unsaid(rules_of(question.version)) / 100.0; }
+
+EngineFlags unsaid(const EngineQuestion& question) {
+    return {{"max-num-batched-tokens", std::to_string(step_of(question, rules_of(question.version)))}};
+}
+
+const LaunchFace line{.formats = {{"bf16", "bfloat16"}, {"f16", "float16"}},
+                      .unevaluated = {{"speculative-config", why::drafts},
+                                      {"cpu-offload-gb", why::on_host},
+                                      {"hf-overrides", why::another_model, "{}"},
+                                      {"mamba-ssm-cache-dtype", why::states},
+                                      {"mamba-cache-dtype", why::states}},
+                      .block_flag = "block-size",
+                      .unsaid = unsaid};
+
 }  // namespace
 
 extern const EngineFace vllm_face;
@@ -268,6 +284,9 @@ const EngineFace vllm_face{
     knobs_of,
     nullptr,
     {},
-    Remainder::middle};  // distributed/utils.py get_pp_indices: neither the first nor the last stage, from the back
+    Remainder::middle,  // distributed/utils.py get_pp_indices: neither the first nor the last stage, from the back
+    share_of,
+    false,
+    &line};
 
 }  // namespace kvcap::cli

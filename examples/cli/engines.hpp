@@ -27,6 +27,8 @@ struct EngineQuestion {
     std::vector<u64> counts{};
     u64 max_len = 0;
     const EngineFlags* flags = nullptr;
+    u32 ranks = 1;            ///< that share the model's weights: tp x pp, also where attention is data-parallel
+    u32 attention_ranks = 1;  ///< of attention data parallelism
     u32 capability = 0;   ///< CUDA compute capability of the GPU, 10 x major + minor; 0: no GPU named, or not CUDA
     std::string gpu{};    ///< its title; empty: none named
     Bytes gpu_memory{};   ///< all of it; 0: not said
@@ -102,11 +104,41 @@ struct Knob {
     u64 now = 0;
 };
 
+/// A KV format in the program's words and in the engine's.
+struct FormatName {
+    std::string_view ours;
+    std::string_view theirs;
+};
+
+/// A flag of the engine that changes where caches lie or what else lies there, and is not evaluated. but: a value that
+/// changes nothing.
+struct Unevaluated {
+    std::string_view flag;
+    std::string_view why;
+    std::string_view but = "auto";
+};
+
+/// What a launch line of the engine says and what it leaves to it. unsaid: flags with the values that hold where nobody
+/// gives them, for a line that says everything. block_flag: tokens of a block; empty: it has none. requests_flag:
+/// requests at once, where that is a flag of its questions too. says_budget: a flag gives the bytes of the cache.
+/// says_share: one gives the share of memory.
+struct LaunchFace {
+    std::vector<FormatName> formats{};
+    std::vector<Unevaluated> unevaluated{};
+    std::string_view block_flag{};
+    std::string_view requests_flag{};
+    bool says_budget = true;
+    bool says_share = true;
+    EngineFlags (*unsaid)(const EngineQuestion& question) = nullptr;
+};
+
 /// flags: long names it understands, with their help; "name=help" takes a value, "name!help" is a switch.
 /// formats: smaller KV formats to suggest, in order. memory_flag: its name for the share of memory. knobs: what else
 /// can be turned for this question; nullptr: nothing. state_format: in which format it stores recurrent states;
 /// nullptr: as the model's forms have it. no_context_ranks: why it has none that divide the tokens of a request, as the
 /// end of a sentence; empty: it has. remainder: which stages it gives the layers that are left over; none: as asked.
+/// share: of a GPU's memory, where nothing is said; nullptr: 0.9, which is kvcap's own. share_of_free: it is of what the
+/// weights and the rest leave. launch: nullptr: it has no launch line.
 struct EngineFace {
     std::string_view name;
     std::string_view title;
@@ -118,6 +150,9 @@ struct EngineFace {
     ElementFormat (*state_format)(const ReadModel& model) = nullptr;
     std::string_view no_context_ranks = "no context ranks of this engine are known; leave it out";
     std::optional<Remainder> remainder{};
+    double (*share)(const EngineQuestion& question) = nullptr;
+    bool share_of_free = false;
+    const LaunchFace* launch = nullptr;
 };
 
 /// An engine stores states and index keys by rules of its own: a usage error when options of `model` say otherwise.

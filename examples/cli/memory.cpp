@@ -116,8 +116,7 @@ void MemoryOptions::add_to(CLI::App& verb) {
         ->group("Memory")->check(CLI::Range(1u, 65536u));
     option("--gpu-mem", gpu_mem, "Memory of one GPU, instead of a name: 80GiB");
     option("--util,--gpu-memory-utilization,--mem-fraction-static,--free-gpu-memory-fraction", util,
-           "Share of the memory that the engine may use")
-        ->capture_default_str();
+           "Share of the memory that the engine may use; else what it takes by itself");
     option("--fraction-of", fraction_of,
            "total, or free (what weights and the rest leave); auto: the engine's way");
     option("--kv-budget,--kv-cache-memory-bytes", kv_budget, "Bytes for the cache on a rank, outright");
@@ -127,26 +126,26 @@ void MemoryOptions::add_to(CLI::App& verb) {
     option("--weights-bytes", weights, "Weights of one rank, instead of those known or derived");
 }
 
-Bytes Memory::for_cache(Bytes rank_weights, Bytes non_kv_bytes, Bytes extra) const {
+Bytes Memory::for_cache(double share, Bytes rank_weights, Bytes non_kv_bytes, Bytes extra) const {
     if (by_budget) {
         return minus(budget + extra, non_kv_bytes).value_or({});
     }
     const Bytes used = rank_weights + non_kv_bytes;
     const double all = static_cast<double>((total + extra).value);
     if (!of_free) {
-        return minus(Bytes{static_cast<u64>(std::ceil(all * util))}, used).value_or({});
+        return minus(Bytes{static_cast<u64>(std::ceil(all * share))}, used).value_or({});
     }
     const Bytes free = minus(total + extra, used).value_or({});
-    return {static_cast<u64>(static_cast<double>(free.value) * util)};
+    return {static_cast<u64>(static_cast<double>(free.value) * share)};
 }
 
 std::string more_words(const Memory& memory, const std::string& amount) {
     return amount + (memory.by_budget ? " more --kv-budget" : " more memory on each GPU");
 }
 
-Memory memory_of(const MemoryOptions& options, std::string_view engine, std::vector<Note>& notes) {
+Memory memory_of(const MemoryOptions& options, bool share_of_free, std::vector<Note>& notes) {
     Memory memory{};
-    const double util = share_of(options.util);
+    const auto util = options.util.empty() ? std::nullopt : std::optional{share_of(options.util)};
     const Bytes weights = options.weights.empty() ? Bytes{} : bytes_of(options.weights, "--weights-bytes");
     if (!options.gpu.empty() && !options.gpu_mem.empty()) {
         stop(Exit::usage, "--gpu and --gpu-mem: the memory is said twice; one of them is wanted");
@@ -176,7 +175,7 @@ Memory memory_of(const MemoryOptions& options, std::string_view engine, std::vec
     if (options.fraction_of != "total" && options.fraction_of != "free" && options.fraction_of != "auto") {
         stop(Exit::usage, fmt::format("--fraction-of: {} is none of total, free, auto", options.fraction_of));
     }
-    memory.of_free = options.fraction_of == "free" || (options.fraction_of == "auto" && engine == "trtllm");
+    memory.of_free = options.fraction_of == "free" || (options.fraction_of == "auto" && share_of_free);
     memory.util = util;
     if (!options.weights.empty()) {
         memory.weights_given = true;

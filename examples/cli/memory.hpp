@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <kvcap/io/weights.hpp>
+#include <optional>
 
 namespace kvcap::cli {
 
@@ -47,7 +48,7 @@ struct MemoryOptions {
     std::string gpu;
     u32 gpus = 0;
     std::string gpu_mem;
-    std::string util = "0.9";
+    std::string util;
     std::string fraction_of = "auto";
     std::string kv_budget;
     std::string non_kv;
@@ -69,14 +70,14 @@ double share_of(const std::string& text);
 /// Exit 3 when the log cannot be read or does not say.
 MeasuredOverhead overhead_from(const std::string& path);
 
-/// What is known of one rank's memory. The cache gets util x total - weights - non_kv, under `of_free` util x (total -
+/// What is known of one rank's memory. The cache gets share x total - weights - non_kv, under `of_free` share x (total -
 /// weights - non_kv), or `budget` outright.
 struct Memory {
     bool by_budget = false;
     Bytes budget{};
     Bytes total{};
-    bool of_free = false;  ///< the share `util` is taken of what the weights and the rest leave
-    double util = 0.9;
+    bool of_free = false;  ///< the share is taken of what the weights and the rest leave
+    std::optional<double> util{};  ///< none: as the engine does
     bool non_kv_known = false;
     std::string assumption;  ///< the name of --overhead, if that is where non-KV memory comes from
     std::function<Bytes(Bytes weights)> non_kv;
@@ -87,14 +88,15 @@ struct Memory {
     u32 capability = 0;     ///< of that GPU
 
     /// Bytes for the cache on a rank with these weights when everything else takes `non_kv` and `total`, or `budget`,
-    /// were `extra` larger; 0 when nothing is left.
-    Bytes for_cache(Bytes rank_weights, Bytes non_kv_bytes, Bytes extra = {}) const;
+    /// were `extra` larger, and the engine takes `share` of it; 0 when nothing is left.
+    Bytes for_cache(double share, Bytes rank_weights, Bytes non_kv_bytes, Bytes extra = {}) const;
 };
 
 /// What `extra` of for_cache is: "5.763 GiB (6,187,576,933 B) more memory on each GPU", or more --kv-budget.
 std::string more_words(const Memory& memory, const std::string& amount);
 
 /// Stops when neither memory nor a budget is said.
-Memory memory_of(const MemoryOptions& options, std::string_view engine, std::vector<Note>& notes);
+/// share_of_free: whether the engine's share is.
+Memory memory_of(const MemoryOptions& options, bool share_of_free, std::vector<Note>& notes);
 
 }  // namespace kvcap::cli

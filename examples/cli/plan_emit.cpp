@@ -25,7 +25,7 @@ u32 servers_of(const Search& search, const Candidate& c) {
 std::vector<u64> sequences_of(const Search& search, const Ranked& each) {
     constexpr u64 usual = 256;
     const Deployment on = deployment_of(search, each.candidate);
-    const std::string_view flag = requests_flag(on.face->name);
+    const std::string_view flag = requests_flag(*on.face);
     if (const auto own = on.flags.find(flag); own != on.flags.end()) {
         const u64 line = count_of(search.on.flags.find(flag)->second, flag);
         const u64 of_rank = count_of(own->second, flag);

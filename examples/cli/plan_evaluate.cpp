@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What a launch line's engine says of it: its flags as a deployment, with what the line leaves to the engine.
-#include "context_ranks.hpp"
-#include "engine_vllm_version.hpp"
 #include "plan_launch.hpp"
 
 #include <algorithm>
@@ -9,50 +7,6 @@
 namespace kvcap::cli {
 
 namespace {
-
-/// Flags of engines that change where caches lie or what else lies there, which is not evaluated. but: a value that
-/// changes nothing.
-struct Unevaluated {
-    std::string_view engine;
-    std::string_view flag;
-    std::string_view why;
-    std::string_view but = "auto";
-};
-
-constexpr std::string_view drafts =
-    "a draft's weights and caches are not evaluated; leave it out to judge the rest";
-constexpr std::string_view on_host =
-    "weights in host memory are not evaluated; leave it out and give --weights-bytes";
-
-constexpr std::string_view another_model =
-    "another model than its config says; give MODEL as a file with these values";
-
-constexpr std::string_view states =
-    "the engine's rules here take formats of states from the model; put it in the config given as MODEL";
-
-constexpr Unevaluated unevaluated[] = {
-    {"vllm", "speculative-config", drafts},
-    {"vllm", "cpu-offload-gb", on_host},
-    {"vllm", "hf-overrides", another_model, "{}"},
-    {"sglang", "json-model-override-args", another_model, "{}"},
-    {"llamacpp", "override-kv", another_model},
-    {"vllm", "mamba-ssm-cache-dtype", states},
-    {"vllm", "mamba-cache-dtype", states},
-    {"sglang", "mamba-ssm-dtype", states},
-    {"sglang", "speculative-algorithm", drafts},
-    {"sglang", "speculative-draft-model-path", drafts},
-    {"sglang", "cpu-offload-gb", on_host},
-    {"sglang", "attn-cp-size", sglang_context_ranks, "1"},
-    {"sglang", "attention-context-parallel-size", sglang_context_ranks, "1"},
-    {"sglang", "dcp-size", sglang_context_ranks, "1"},
-    {"sglang", "decode-context-parallel-size", sglang_context_ranks, "1"},
-    {"trtllm", "speculative-config", drafts},
-    {"llamacpp", "model-draft", drafts},
-    {"llamacpp", "no-kv-offload", "the cache lies in host memory; what is judged here is a cache on GPUs"},
-    {"llamacpp", "override-tensor", on_host},
-    {"llamacpp", "cpu-moe", on_host},
-    {"llamacpp", "n-cpu-moe", on_host},
-};
 
 /// Flags that say nothing about memory.
 constexpr std::string_view harmless[] = {
@@ -99,10 +53,17 @@ constexpr std::string_view harmless[] = {
     "decode-context-parallel-size",
 };
 
+/// The engine that the line starts.
+const EngineFace& face_of(const Launch& launch) {
+    EngineOptions named{};
+    named.engine = launch.engine;
+    return named.face();
+}
+
 void refuse_unevaluated(const Launch& launch) {
-    for (const Unevaluated& each : unevaluated) {
+    for (const Unevaluated& each : face_of(launch).launch->unevaluated) {
         const auto given = launch.flags.find(each.flag);
-        if (each.engine == launch.engine && given != launch.flags.end() && given->second != each.but) {
+        if (given != launch.flags.end() && given->second != each.but) {
             stop(Exit::usage, fmt::format("launch line: --{}: {}", each.flag, each.why));
         }
     }
@@ -154,7 +115,7 @@ void take_flags(const Launch& launch, EngineOptions& engine, std::vector<Note>& 
         }
     }
     note_others(launch, others, notes);
-    const std::string flag{requests_flag(launch.engine)};
+    const std::string flag{requests_flag(face)};
     if (launch.sequences != 0 && !flag.empty()) {
         engine.values[flag] = std::to_string(launch.sequences);
     }
@@ -225,14 +186,6 @@ void refuse_longer(const Launch& launch, const Deployment& on, const DeploymentO
     }
 }
 
-/// The share of memory where the line says none: --util beside it, else the engine's own.
-std::string share_unsaid(const Launch& launch, const DeploymentOptions& options, const DeploymentOptions& beside) {
-    if (launch.engine != "vllm" || beside.memory.util != MemoryOptions{}.util) {
-        return beside.memory.util;
-    }
-    return fmt::format("{:.2f}", vllm::share_unsaid(rules_of(options.engine.version())) / 100.0);
-}
-
 /// What a verb would be given for the line; `launch` gets the length that it leaves to the engine.
 DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, std::vector<Note>& notes) {
     DeploymentOptions options = beside;
@@ -253,7 +206,7 @@ DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, st
     }
     options.lengths.batch = std::to_string(requests_of(launch, beside));
     options.memory.gpus = 0;
-    options.memory.util = launch.util.empty() ? share_unsaid(launch, options, beside) : launch.util;
+    options.memory.util = launch.util.empty() ? beside.memory.util : launch.util;
     options.memory.kv_budget = launch.budget.empty() ? beside.memory.kv_budget : launch.budget + "B";
     return options;
 }

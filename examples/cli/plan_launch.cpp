@@ -2,57 +2,28 @@
 // What was evaluated, as a launch in the engine's own names.
 #include "plan_launch.hpp"
 
-#include "engine_vllm_version.hpp"
-
 namespace kvcap::cli {
 
 namespace {
 
-/// Names of a KV format in our words and in the engine's.
-struct DtypeName {
-    std::string_view engine;
-    std::string_view ours;
-    std::string_view theirs;
-};
+const LaunchFace& line_of(const EngineFace& face) {
+    static const LaunchFace none{};
+    return face.launch == nullptr ? none : *face.launch;
+}
 
-constexpr DtypeName dtype_names[] = {
-    {"vllm", "bf16", "bfloat16"},    {"vllm", "f16", "float16"},     {"sglang", "fp8", "fp8_e4m3"},
-    {"sglang", "nvfp4", "fp4_e2m1"}, {"sglang", "bfloat16", "bf16"}, {"llamacpp", "auto", "f16"},
-    {"llamacpp", "bf16", "f16"},     {"trtllm", "bf16", "auto"},     {"trtllm", "fp8_e4m3", "fp8"},
-};
-
-std::string dtype_for(std::string_view engine, const std::string& ours) {
-    for (const DtypeName& name : dtype_names) {
-        if (name.engine == engine && name.ours == ours) {
+std::string dtype_for(const EngineFace& face, const std::string& ours) {
+    for (const FormatName& name : line_of(face).formats) {
+        if (name.ours == ours) {
             return std::string{name.theirs};
         }
     }
     return ours;
 }
 
-/// What was evaluated when the user gave none.
-struct Default {
-    std::string_view engine;
-    std::string_view flag;
-    std::string_view value;
-};
-
-constexpr Default defaults[] = {
-    {"sglang", "chunked-prefill-size", "8192"},
-    {"trtllm", "tokens-per-block", "32"},
-    {"llamacpp", "batch-size", "2048"},
-    {"llamacpp", "ubatch-size", "512"},
-};
-
-void say_defaults(Launch& launch, const Deployment& on, const Setting& setting) {
-    if (launch.engine == "vllm") {
-        const u64 step = step_of(on.question(setting, {}), rules_of(on.version));
-        launch.flags.emplace("max-num-batched-tokens", std::to_string(step));
-    }
-    for (const Default& each : defaults) {
-        if (launch.engine == each.engine) {
-            launch.flags.emplace(each.flag, each.value);
-        }
+/// What was evaluated where the user gave nothing.
+void say_unsaid(Launch& launch, const Deployment& on, const Setting& setting) {
+    if (const LaunchFace& line = line_of(*on.face); line.unsaid != nullptr) {
+        launch.flags.merge(line.unsaid(on.question(setting, {})));
     }
     if (const auto host = launch.flags.find("host-cache-size"); host != launch.flags.end()) {
         host->second = std::to_string(bytes_of(host->second, "--host-cache-size").value);  // YAML: an integer
@@ -69,23 +40,22 @@ void refuse_unsayable(const Launch& launch) {
     }
 }
 
-void say_memory(Launch& launch, const Memory& memory, const MemoryOptions& options) {
-    if (launch.engine == "llamacpp") {
-        return;  // it takes what its cells need
-    }
-    if (memory.by_budget) {
-        if (launch.engine == "sglang") {
-            stop(Exit::usage,
-                 "--emit sglang: SGLang has no flag for bytes of cache; give --gpu or --gpu-mem and --util");
+void say_memory(Launch& launch, const Deployment& on, const Setting& setting) {
+    const LaunchFace& line = line_of(*on.face);
+    if (on.memory.by_budget) {
+        if (!line.says_budget) {
+            stop(Exit::usage, fmt::format("--emit {}: {} has no flag for bytes of cache; give --gpu or --gpu-mem and "
+                                          "--util",
+                                          launch.engine, on.face->title));
         }
-        launch.budget = std::to_string(memory.budget.value);
+        launch.budget = line.says_share ? std::to_string(on.memory.budget.value) : "";
         return;
     }
-    if (memory.of_free != (launch.engine == "trtllm")) {
+    if (line.says_share && on.memory.of_free != on.face->share_of_free) {
         stop(Exit::usage, fmt::format("--emit: the share of {} counts {} memory, whatever --fraction-of says",
-                                      launch.engine, launch.engine == "trtllm" ? "free" : "all"));
+                                      launch.engine, on.face->share_of_free ? "free" : "all"));
     }
-    launch.util = options.util;
+    launch.util = line.says_share ? fmt::format("{}", on.share(setting)) : "";
 }
 
 /// Cells of llama.cpp's cache: one request's times their number, or, shared, what the mix needs.
@@ -121,16 +91,9 @@ std::string engine_of_program(const std::string& name) {
     return engine == "llama-server" ? "llamacpp" : engine;
 }
 
-std::string_view block_flag(std::string_view engine) {
-    return engine == "vllm"     ? "block-size"
-           : engine == "sglang" ? "page-size"
-           : engine == "trtllm" ? "tokens-per-block"
-                                : "";
-}
+std::string_view block_flag(const EngineFace& face) { return line_of(face).block_flag; }
 
-std::string_view requests_flag(std::string_view engine) {
-    return engine == "sglang" ? "max-running-requests" : engine == "trtllm" ? "max-batch-size" : "";
-}
+std::string_view requests_flag(const EngineFace& face) { return line_of(face).requests_flag; }
 
 bool is_of_engine(std::string_view asked, std::string_view engine) {
     return asked.substr(0, asked.find('@')) == engine;
@@ -149,11 +112,11 @@ Launch launch_of(const Deployment& on, const DeploymentOptions& options, const S
                   .attention_dp = setting.attention_dp,
                   .tokens = on.max_len != 0 ? on.max_len : setting.tokens.value,
                   .sequences = sequences,
-                  .dtype = dtype_for(on.face->name, on.formats[setting.kv_format].dtype)};
+                  .dtype = dtype_for(*on.face, on.formats[setting.kv_format].dtype)};
     launch.flags = on.flags;
-    launch.flags.erase(std::string{requests_flag(launch.engine)});
-    say_defaults(launch, on, setting);
-    say_memory(launch, on.memory, options.memory);
+    launch.flags.erase(std::string{requests_flag(*on.face)});
+    say_unsaid(launch, on, setting);
+    say_memory(launch, on, setting);
     if (launch.engine == "llamacpp") {
         say_llama(launch, on, setting);
     }

@@ -12,10 +12,10 @@ namespace kvcap::cli {
 std::string engine_of_program(const std::string& name);
 
 /// The engine's own flag for the size of its blocks; empty when it has none.
-std::string_view block_flag(std::string_view engine);
+std::string_view block_flag(const EngineFace& face);
 
 /// The engine's own flag for requests at once, where it is a flag of our engines too; empty when it is not.
-std::string_view requests_flag(std::string_view engine);
+std::string_view requests_flag(const EngineFace& face);
 
 /// Whether --engine's "vllm@0.28.0" is one of this engine.
 bool is_of_engine(std::string_view asked, std::string_view engine);

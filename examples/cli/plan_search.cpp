@@ -111,7 +111,7 @@ Deployment deployment_of(const Search& search, const Candidate& candidate) {
     Deployment on = search.on;
     on.dp = candidate.dp;
     if (search.blocks[candidate.block] != 0) {
-        on.flags[std::string{block_flag(on.face->name)}] = std::to_string(search.blocks[candidate.block]);
+        on.flags[std::string{block_flag(*on.face)}] = std::to_string(search.blocks[candidate.block]);
     }
     const auto at_once = on.flags.find("max-running-requests");
     if (at_once != on.flags.end() && candidate.attention_dp) {  // SGLang's line counts those of all ranks

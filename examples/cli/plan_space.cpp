@@ -32,15 +32,14 @@ std::vector<T> each_once(const std::vector<T>& list) {
 }
 
 /// --kv-cache-dtype, else --dtypes, else the engine's usual two.
-std::vector<StoredModel> formats_to_try(const PlanOptions& options, std::string_view engine) {
+std::vector<StoredModel> formats_to_try(const PlanOptions& options, const EngineFace& face) {
     const bool pinned = options.fixes("--kv-cache-dtype");
     if (pinned && !options.dtypes.empty()) {
         stop(Exit::usage, "--kv-cache-dtype and --dtypes: the formats are said twice; one of them is wanted");
     }
     const std::string dtypes = pinned                    ? options.on.model.kv_cache_dtype
                                : !options.dtypes.empty() ? options.dtypes
-                               : engine == "llamacpp"    ? "auto,q8_0"
-                                                         : "auto,fp8";
+                                                         : fmt::format("auto,{}", face.formats.front());
     std::vector<StoredModel> formats;
     for (const std::string& dtype : each_once(parts_of(dtypes))) {
         ModelOptions model = options.on.model;
@@ -65,7 +64,7 @@ void limit_space(Search& search) {
     search.space.most_cp = search.on.face->no_context_ranks.empty() ? search.space.most_cp : 1;
     search.space.remainder = search.on.face->remainder.value_or(Remainder::first);
     const bool blocks = std::any_of(search.blocks.begin(), search.blocks.end(), [](u64 n) { return n != 0; });
-    if (blocks && block_flag(engine).empty()) {
+    if (blocks && block_flag(*search.on.face).empty()) {
         stop(Exit::usage, fmt::format("--block-sizes: {} has no blocks", search.on.face->title));
     }
 }
@@ -142,12 +141,13 @@ Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
     if (options.on.memory.gpus == 0) {
         stop(Exit::usage, "--gpus: how many there are is wanted");
     }
-    search.on.formats = formats_to_try(options, search.on.face->name);
+    search.on.formats = formats_to_try(options, *search.on.face);
     for (const WeightGroup& group : search.on.weights_known.groups) {
         search.routed = search.routed || group.part == WeightPart::experts;
         search.weighed = search.weighed || group.part == WeightPart::attention;
     }
     search.asked = options.on.any_setting(search.on);
+    note_share(search.on, search.asked, true, notes);
     search.space = {.devices = options.on.memory.gpus,
                     .formats = static_cast<u32>(search.on.formats.size()),
                     .blocks = static_cast<u32>(search.blocks.size())};
