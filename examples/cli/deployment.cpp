@@ -80,7 +80,7 @@ EngineQuestion Deployment::unmeasured(const Setting& setting) const {
     question.attention_ranks = setting.attention_dp ? setting.sharding.tp : 1;
     question.capability = memory.capability;
     question.gpu = memory.gpu;
-    question.gpu_memory = memory.total;
+    question.gpu_memory = memory.total + setting.extra_memory;
     question.each = mix.each;
     if (question.each.size() == 1) {
         const u64 decoded = std::min(question.each[0].decoded.value, setting.tokens.value);
@@ -169,8 +169,8 @@ void note_share(const Deployment& on, const Setting& setting, bool each, std::ve
     const std::string whose = on.face->share == nullptr ? "" : fmt::format(", what {} takes", on.face->title);
     const std::string where = each && on.face->share != nullptr ? ", of each split its own" : "";
     notes.push_back({Origin::assumed, "--util",
-                     fmt::format("{} of {} memory{}{}", on.share(setting), on.memory.of_free ? "free" : "a GPU's", whose,
-                                 where)});
+                     fmt::format("{} of {} memory{}{}", on.share(setting), on.memory.of_free ? "free" : "a GPU's",
+                                 whose, where)});
 }
 
 Bytes Deployment::known_non_kv(const Setting& setting) const {

@@ -137,8 +137,8 @@ struct LaunchFace {
 /// can be turned for this question; nullptr: nothing. state_format: in which format it stores recurrent states;
 /// nullptr: as the model's forms have it. no_context_ranks: why it has none that divide the tokens of a request, as the
 /// end of a sentence; empty: it has. remainder: which stages it gives the layers that are left over; none: as asked.
-/// share: of a GPU's memory, where nothing is said; nullptr: 0.9, which is kvcap's own. share_of_free: it is of what the
-/// weights and the rest leave. launch: nullptr: it has no launch line.
+/// share: of a GPU's memory, where nothing is said; nullptr: 0.9, which is kvcap's own. share_of_free: it is of what
+/// the weights and the rest leave. launch: nullptr: it has no launch line.
 struct EngineFace {
     std::string_view name;
     std::string_view title;

@@ -70,8 +70,8 @@ double share_of(const std::string& text);
 /// Exit 3 when the log cannot be read or does not say.
 MeasuredOverhead overhead_from(const std::string& path);
 
-/// What is known of one rank's memory. The cache gets share x total - weights - non_kv, under `of_free` share x (total -
-/// weights - non_kv), or `budget` outright.
+/// What is known of one rank's memory. The cache gets share x total - weights - non_kv, under `of_free` share x
+/// (total - weights - non_kv), or `budget` outright.
 struct Memory {
     bool by_budget = false;
     Bytes budget{};
