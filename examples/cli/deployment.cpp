@@ -205,12 +205,30 @@ u64 Deployment::most_sequences(const Setting& setting, Bytes non_kv) const {
     return largest(high, fits);
 }
 
+/// By the plan for the length asked, which is mostly that for another length too; 0: there is none.
+u64 Deployment::longest_guess(const Setting& setting, Bytes non_kv, u64 limit) const {
+    const EngineAnswer answer = ask(setting, non_kv);
+    if (!answer.runs() || answer.plan.pools.empty()) {
+        return 0;
+    }
+    const Lengths like{.encoder = mix.each[0].encoder};
+    return kvcap::longest(answer.plan, sequences_of_one(setting), {limit}, like).value;
+}
+
 u64 Deployment::longest(const Setting& setting, Bytes non_kv, u64 limit) const {
-    return largest(limit, [&](u64 n) {
+    if (mix.each.size() > 1) {
+        Deployment alike = *this;
+        alike.mix = {{mix.each[0]}, {1}};
+        return alike.longest(setting, non_kv, limit);
+    }
+    const auto fits = [&](u64 n) noexcept {
         Setting with = setting;
         with.tokens = {n};
         return n == 0 || bears(with, non_kv);
-    });
+    };
+    const u64 guess = longest_guess(setting, non_kv, limit);
+    const bool holds = guess != 0 && fits(guess) && (guess >= limit || !fits(guess + 1));
+    return holds ? guess : largest(limit, fits);
 }
 
 }  // namespace kvcap::cli

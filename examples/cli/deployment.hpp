@@ -60,6 +60,8 @@ public:
     /// The most that everything else may take so that the load fits; nullopt when it does not fit even then.
     std::optional<Bytes> most_non_kv(const Setting& setting) const;
     u64 most_sequences(const Setting& setting, Bytes non_kv) const;
+    /// The longest of which as many as the setting asks for fit at once, each started for: engines plan anew for
+    /// another length. Of a mix, requests like its longest.
     u64 longest(const Setting& setting, Bytes non_kv, u64 limit) const;
     /// What may be turned for this setting: the engine's own knobs, and its share of a GPU's memory.
     std::vector<Knob> knobs_of(const Setting& setting) const;
@@ -69,6 +71,7 @@ public:
 private:
     /// The question but for the memory.
     EngineQuestion unmeasured(const Setting& setting) const;
+    u64 longest_guess(const Setting& setting, Bytes non_kv, u64 limit) const;
     std::vector<Bytes> available(const Setting& setting, Bytes non_kv) const;
 };
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // vLLM: its flags under its own names, its plan, and the lines it prints.
 #include "engine_vllm_backend.hpp"
+#include "engine_vllm_context.hpp"
 #include "engine_vllm_version.hpp"
 #include "unevaluated.hpp"
 
+#include <algorithm>
 #include <kvcap/engine/vllm.hpp>
 #include <kvcap/report/refusal_vllm.hpp>
 #include <memory>
@@ -36,12 +38,11 @@ bool reserves_for_steps(const ModelSpec& model) {
 
 vllm::Options options_of(const EngineQuestion& question, const vllm::Rules& rules, EngineAnswer& answer,
                          bool& as_formed) {
-    vllm::Options options{};
+    vllm::Options options = unsaid(question, rules);
     options.kv_dtype = dtype_of(question, rules, as_formed);
     options.max_model_len = question.max_len;
     options.max_num_batched_tokens = step_of(question, rules);
     options.async_scheduling = overlaps(question, rules);
-    options.second_runner = second_runner(question);
     options.prefix_caching = !question.has("no-enable-prefix-caching");
     options.block_size = small(question, "block-size", 0);
     options.prefix_match_unit = question.number("prefix-match-unit", 0);
@@ -77,27 +78,6 @@ ModelSpec with_drafts(const ModelSpec& trunk, const ReadModel& read, u32 spec_to
     }
     model.draft_layers = modules;
     return model;
-}
-
-/// vLLM's conditions on context ranks where keys and values have heads: as many copies of each KV head as context
-/// ranks, and query heads of each divided among them. Source: ModelConfig.verify_with_parallel_config.
-std::string context_words(const ModelSpec& model, const Sharding& sharding) {
-    for (const LayerForm& form : model.forms) {
-        const u64 heads = form.kind == Kind::attention && !form.streams.empty() ? form.streams[0].heads : 0;
-        if (heads == 0 || sharding.cp < 2) {
-            continue;
-        }
-        const u64 copies = sharding.tp / heads;
-        if (copies < sharding.cp) {
-            return fmt::format("{} context ranks (--decode-context-parallel-size) share copies of KV heads, and {} "
-                               "tensor ranks make {} of each of {}",
-                               sharding.cp, sharding.tp, report::counted(larger(copies, 1), "copy", "copies"), heads);
-        }
-        if (const u64 queries = model.query_heads / heads; queries % sharding.cp != 0) {
-            return fmt::format("{} query heads to a KV head cannot be dealt to {} context ranks", queries, sharding.cp);
-        }
-    }
-    return {};
 }
 
 /// vLLM's category, whether it is met before memory is known or after.
@@ -189,11 +169,9 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
     if (!answer.runs()) {
         return answer;
     }
-    if (question.sharding.tp % question.sharding.cp == 0) {
-        answer.refusal = context_words(question.model->read.spec, question.sharding);
-    }
+    refuse_block(question, engine->rules, answer);
+    refuse_context(question, engine->rules, engine->options.kv_dtype, answer);
     if (!answer.runs()) {
-        answer.error = {.code = Errc::not_divisible, .got = question.sharding.tp, .want = question.sharding.cp};
         return answer;
     }
     // vLLM's own dtypes store in its own way; a plain element format is already in the forms.
@@ -233,10 +211,24 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
     return answer;
 }
 
+/// Blocks that every version and most kernels take, the nearest to `now` first.
+std::vector<std::string> blocks_around(u64 now) {
+    std::vector<u64> blocks{16, 32, 64, 128, 256};
+    std::erase(blocks, now);
+    const auto nearer = [now](u64 a, u64 b) {  // by their ratios to `now`
+        return larger(a, now) * smaller(b, now) < larger(b, now) * smaller(a, now);
+    };
+    std::stable_sort(blocks.begin(), blocks.end(), nearer);
+    std::vector<std::string> values;
+    for (const u64 block : blocks) {
+        values.push_back(std::to_string(block));
+    }
+    return values;
+}
+
 /// The block, and, where windows or chunks reserve for a step, the tokens of one.
 std::vector<Knob> knobs_of(const EngineQuestion& question) {
-    const u64 block = question.has("block-size") ? question.number("block-size", 16) : 16;
-    std::vector<Knob> knobs{{.flag = "block-size", .values = doublings(block, 16, 256)}};
+    std::vector<Knob> knobs{{.flag = "block-size", .values = blocks_around(question.number("block-size", 16))}};
     bool states = false;
     for (const LayerForm& form : question.model->read.spec.forms) {
         states = states || vllm::is_state(form);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which vLLM is meant, and which KV formats does it have?
+// Which vLLM is meant, which KV formats and blocks does it have, and what does it take where nothing is said?
 #include "engine_vllm_version.hpp"
 
 #include <vector>
@@ -8,16 +8,16 @@ namespace kvcap::cli {
 
 namespace {
 
-std::string day_text(u64 day) {
-    return fmt::format("{:04}-{:02}-{:02}", day / 10000, day / 100 % 100, day % 100);
-}
-
 /// Digits and dashes alone.
 bool is_written_as_day(const std::string& version) {
     return version.find('-') != std::string::npos && version.find_first_not_of("0123456789-") == std::string::npos;
 }
 
 }  // namespace
+
+std::string day_text(u64 day) {
+    return fmt::format("{:04}-{:02}-{:02}", day / 10000, day / 100 % 100, day % 100);
+}
 
 vllm::Rules rules_of(const std::string& version) {
     if (version.empty()) {
@@ -82,11 +82,33 @@ vllm::KvDtype dtype_of(const EngineQuestion& question, const vllm::Rules& rules,
          fmt::format("--kv-cache-dtype: {} has no {}; it has {}", name_of(rules), name, fmt::join(known, ", ")));
 }
 
+void refuse_block(const EngineQuestion& question, const vllm::Rules& rules, EngineAnswer& answer) {
+    const u64 block = question.number("block-size", 16);
+    if (!answer.runs() || vllm::takes_block(rules, block)) {
+        return;
+    }
+    std::vector<u32> known;
+    for (const vllm::ListedBlock& each : vllm::listed_blocks) {
+        if (vllm::has(rules, each.since)) {
+            known.push_back(each.tokens);
+        }
+    }
+    answer.refusal = fmt::format("--block-size {}: {} takes {}; the first that takes others is vLLM 0.18.0", block,
+                                 name_of(rules), fmt::join(known, ", "));
+    answer.error = {.code = Errc::refused_combination};
+}
+
+vllm::Options unsaid(const EngineQuestion& question, const vllm::Rules& rules) {
+    const ReadModel& read = question.model->read;
+    return vllm::options_unsaid(rules, read.spec,
+                                {.memory = question.gpu_memory,
+                                 .a100 = question.gpu.find("A100") != std::string::npos,
+                                 .architecture = read.class_name.c_str(),
+                                 .experts = read.experts});
+}
+
 u64 step_of(const EngineQuestion& question, const vllm::Rules& rules) {
-    const bool a100 = question.gpu.find("A100") != std::string::npos;
-    const Bytes memory = question.gpu_memory;
-    return question.number("max-num-batched-tokens",
-                           memory.value == 0 ? 8192 : vllm::step_unsaid(rules, memory, a100));
+    return question.number("max-num-batched-tokens", unsaid(question, rules).max_num_batched_tokens);
 }
 
 bool overlaps(const EngineQuestion& question, const vllm::Rules& rules) {
@@ -95,15 +117,6 @@ bool overlaps(const EngineQuestion& question, const vllm::Rules& rules) {
     }
     return question.has("async-scheduling") ||
            (vllm::overlaps_unsaid(rules) && !question.has("no-async-scheduling"));
-}
-
-bool second_runner(const EngineQuestion& question) {
-    const ReadModel& read = question.model->read;
-    bool states = false;
-    for (const LayerForm& form : read.spec.forms) {
-        states = states || vllm::is_state(form);
-    }
-    return vllm::second_runner_unsaid(read.class_name.c_str(), read.experts, states);
 }
 
 void note_defaults(const EngineQuestion& question, const vllm::Rules& rules, std::vector<Note>& notes) {
@@ -116,7 +129,7 @@ void note_defaults(const EngineQuestion& question, const vllm::Rules& rules, std
     }
     const bool said = question.has("async-scheduling") || question.has("no-async-scheduling");
     if (!said && vllm::overlaps_unsaid(rules) && rules.has(vllm::Change::all_in_flight)) {
-        const vllm::Options options{.async_scheduling = true, .second_runner = second_runner(question)};
+        const vllm::Options options = unsaid(question, rules);
         notes.push_back({Origin::derived, "--async-scheduling",
                          fmt::format("on, as vLLM does by default: {} batches are in flight",
                                      vllm::batches_in_flight(options, question.sharding.pp))});

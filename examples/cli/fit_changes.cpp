@@ -61,7 +61,8 @@ std::vector<Change> changes_of(Deployment& on, const Setting& asked, u32 gpus) {
     std::vector<Change> changes;
     for (const Change& change : smallest_changes(asked, limits, fits)) {
         const bool mixed_shorter = change.kind == ChangeKind::shorter && on.mix.each.size() > 1;
-        if (!mixed_shorter) {
+        const bool no_such_ranks = change.kind == ChangeKind::attention_dp && on.face->name == "llamacpp";
+        if (!mixed_shorter && !no_such_ranks) {
             changes.push_back(change.kind == ChangeKind::knob ? refined(on, change, fits) : change);
         }
     }

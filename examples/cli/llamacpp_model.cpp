@@ -38,6 +38,9 @@ LlamaModel llama_model(const Model& model) {
              about + "llama.cpp has no memory for these caches: " + report::text_of(card.error()));
     }
     out.card = *card;
+    if (std::string_view{out.card.arch().name} == "llama") {
+        out.card.rule = llamacpp::rule_of_class(model.read.class_name.c_str(), out.card.rule);
+    }
     out.card.context = static_cast<u32>(smaller(model.read.max_context, ~u32{0}));
     out.notes.push_back(
         {Origin::assumed, "architecture",

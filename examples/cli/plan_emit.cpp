@@ -4,6 +4,7 @@
 #include "plan.hpp"
 
 #include <algorithm>
+#include <kvcap/io/locate.hpp>
 #include <kvcap/report.hpp>
 #include <kvcap/report/launch.hpp>
 
@@ -110,6 +111,9 @@ void emit_line(const Search& search, const SearchResult& found, const PlanOption
         if (const std::string miss = miss_words(search, nearest_miss(search, found)); !miss.empty()) {
             session.remark(miss);
         }
+    }
+    if (!line.empty() && search.on.face->name == "llamacpp" && io::gguf_path(options.on.model.model).empty()) {
+        session.remark("llama-server -m reads a GGUF file: put its path where the model's name stands");
     }
     for (const Note& note : notes) {
         if (note.origin == Origin::assumed) {

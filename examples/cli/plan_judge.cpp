@@ -179,6 +179,7 @@ void judge_line(const PlanOptions& options, Session& session) {
         beside.lengths.batch.clear();
     }
     Launched got = evaluate(launch, beside);
+    got.notes.insert(got.notes.end(), got.answer.notes.begin(), got.answer.notes.end());
     refuse_as_fit(options, launch, got);
     session.exit = exit_of(got.answer);
     session.print(options.output.json ? json_of(launch, got) : screen_of(launch, got, session));

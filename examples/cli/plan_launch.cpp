@@ -2,6 +2,8 @@
 // What was evaluated, as a launch in the engine's own names.
 #include "plan_launch.hpp"
 
+#include <filesystem>
+
 namespace kvcap::cli {
 
 namespace {
@@ -84,6 +86,19 @@ void say_llama(Launch& launch, const Deployment& on, const Setting& setting) {
     launch.flags.emplace("ctx-size", std::to_string(cells_of(launch, on, setting)));
 }
 
+/// What was typed where it is on disk (a config.json stands for its folder), else the name that its config has.
+std::string model_of(const std::string& typed, const std::string& name) {
+    std::error_code ignored;
+    const std::filesystem::path path{typed};
+    if (typed.empty() || !std::filesystem::exists(path, ignored)) {
+        return name.empty() ? typed : name;
+    }
+    if (path.filename() != "config.json") {
+        return typed;
+    }
+    return path.has_parent_path() ? path.parent_path().string() : ".";
+}
+
 }  // namespace
 
 std::string engine_of_program(const std::string& name) {
@@ -101,9 +116,8 @@ bool is_of_engine(std::string_view asked, std::string_view engine) {
 
 Launch launch_of(const Deployment& on, const DeploymentOptions& options, const Setting& setting, u32 servers,
                  u64 sequences) {
-    const std::string& name = on.formats[0].model.read.name;
     Launch launch{.engine = std::string{on.face->name},
-                  .model = name.empty() ? options.model.model : name,
+                  .model = model_of(options.model.model, on.formats[0].model.read.name),
                   .servers = servers,
                   .tp = setting.sharding.tp,
                   .pp = setting.sharding.pp,

@@ -30,19 +30,16 @@ Error refused(const Search& search, const Candidate& candidate) {
     return {};
 }
 
-/// By the staircases of one engine's plan; without a plan, by its verdict. llama.cpp's cells are as many as
-/// were asked for, so its plan says nothing of more.
+/// Requests by the staircases of one engine's plan; without a plan, by its verdict. llama.cpp's cells are as many as
+/// were asked for, so its plan says nothing of more. The length as `fit` finds it.
 Outcome most_of(const Deployment& on, const Setting& setting, const PoolPlan& plan, u64 holders) {
     const u64 context = context_limit(on.formats[0].model);
     const u64 limit = on.max_len != 0 ? smaller(context, on.max_len) : context;
-    if (plan.pools.empty() || on.face->name == "llamacpp") {
-        const Bytes non_kv = on.known_non_kv(setting);
-        return {.sequences = on.most_sequences(setting, non_kv),
-                .context = on.longest(setting, non_kv, limit)};
-    }
-    const Lengths like = on.mix.each[0];
-    return {.sequences = saturating_product(most_sequences(plan, like), holders),
-            .context = longest(plan, on.sequences_of_one(setting), {limit}, {.encoder = like.encoder}).value};
+    const Bytes non_kv = on.known_non_kv(setting);
+    const bool counts = plan.pools.empty() || on.face->name == "llamacpp";
+    return {.sequences = counts ? on.most_sequences(setting, non_kv)
+                                : saturating_product(most_sequences(plan, on.mix.each[0]), holders),
+            .context = on.longest(setting, non_kv, limit)};
 }
 
 /// Of the stage that reads most.

@@ -9,8 +9,12 @@ using namespace kvcap;
 
 constexpr Windowed near{Gqa{16, 128}, 1024_tok};
 constexpr auto gemma3 = compose(cycle(62, near, near, near, near, near, Gqa{16, 128})).value();
-constexpr vllm::Engine engine{.options = {.max_model_len = 131'072},
-                              .rules = vllm::rules_named("0.21").value()};
+constexpr vllm::Rules rules = vllm::rules_named("0.21").value();
+constexpr vllm::Engine engine = [] {
+    vllm::Engine made{.options = vllm::options_unsaid(rules, gemma3, {.memory = 80_GiB}), .rules = rules};
+    made.options.max_model_len = 131'072;
+    return made;
+}();
 constexpr Bytes memory[] = {40_GiB, 40_GiB};
 constexpr PoolPlan plan = engine.pools(gemma3, {.tp = 2}, {memory, 2}).value();
 static_assert(plan.pools.size() == 1 && plan.classes.size() == 2);  // 6 groups of windows, one of full layers

@@ -7,7 +7,7 @@
 
 namespace kvcap::inline v1 {
 
-/// Heads that do not divide: refuse (vLLM), floor but at least one (SGLang), ceil (TensorRT-LLM).
+/// Heads that do not divide: refuse (vLLM); what pools would count: floor, at least 1 (SGLang), ceil (TensorRT-LLM).
 enum class Uneven : u8 { refuse, floor_at_least_one, ceil };
 
 /// Stages that take the layers left over: the first ones; those before the last, backwards (vLLM); the last (SGLang).

@@ -177,11 +177,64 @@ static_assert(vllm::step_unsaid(v28, 70_GiB, false) == 8192 && vllm::step_unsaid
 static_assert(vllm::step_unsaid(v28, 80_GiB, true) == 2048);
 static_assert(!vllm::overlaps_unsaid(vllm::rules_of_release(13).value()) &&
               vllm::overlaps_unsaid(vllm::rules_of_release(14).value()));
-static_assert(vllm::second_runner_unsaid("Gemma3ForCausalLM", 0, false) &&
-              vllm::second_runner_unsaid("Qwen2MoeForCausalLM", 60, false) &&
-              !vllm::second_runner_unsaid("GptOssForCausalLM", 128, false) &&
-              !vllm::second_runner_unsaid("Qwen3NextForCausalLM", 0, true));
+constexpr vllm::Rules v26 = vllm::rules_of_release(26).value();
+static_assert(vllm::second_runner_unsaid(v26, "Gemma3ForCausalLM", 0, false) &&
+              vllm::second_runner_unsaid(v26, "Qwen2MoeForCausalLM", 60, false) &&
+              !vllm::second_runner_unsaid(v28, "GptOssForCausalLM", 128, false) &&
+              !vllm::second_runner_unsaid(v28, "Qwen3NextForCausalLM", 0, true));
+constexpr u64 second_runners(const vllm::Rules& rules) {  // of those with experts: 3, 6, 7 and 8 names in the sources
+    u64 count = 0;
+    for (const vllm::SecondRunnerClass& each : vllm::second_runner_classes) {
+        count += vllm::second_runner_unsaid(rules, each.architecture, 8, each.states) ? 1u : 0u;
+    }
+    return count;
+}
+static_assert(Equals<second_runners(vllm::rules_of_release(25).value()), 3>);
+static_assert(Equals<second_runners(v26), 6> && Equals<second_runners(v27), 7> && Equals<second_runners(v28), 8>);
+static_assert(vllm::second_runner_unsaid(v28, "DeepseekV4ForCausalLM", 256, false) &&
+              !vllm::second_runner_unsaid(v27, "DeepseekV4ForCausalLM", 256, false) &&
+              !vllm::second_runner_unsaid(v28, "DeepseekV2ForCausalLM", 64, true));
+static_assert(vllm::options_unsaid(v28, gemma3, {.memory = 180_GiB}) ==
+              vllm::Options{.max_num_batched_tokens = 16384, .async_scheduling = true, .second_runner = true});
+static_assert(vllm::options_unsaid(vllm::rules_of_release(13).value(), gemma3, {.memory = 80_GiB, .a100 = true}) ==
+              vllm::Options{.max_num_batched_tokens = 2048, .second_runner = true});
+static_assert(vllm::options_unsaid(v28, qwen35(32, 32, 4)) == vllm::Options{.async_scheduling = true});
 static_assert(vllm::share_unsaid(vllm::rules_of_release(19).value()) == 90 && vllm::share_unsaid(v28) == 92);
+
+// --- context ranks: which version has them, for which backend, for which cache
+using vllm::KvDtype;
+using vllm::Unshared;
+constexpr vllm::Rules release(u32 minor, u32 patch = 0) { return vllm::rules_of_release(minor, patch).value(); }
+constexpr Unshared latents(const vllm::Rules& rules, const char* backend, KvDtype dtype = KvDtype::automatic) {
+    return vllm::unshared(rules, backend, true, dtype);
+}
+static_assert(latents(release(10, 1), "FLASHMLA") == Unshared::version &&
+              latents(release(10, 2), "FLASHMLA") == Unshared::none);
+static_assert(latents(release(10, 2), "TRITON_MLA") == Unshared::backend &&
+              latents(release(11), "TRITON_MLA") == Unshared::none);
+static_assert(vllm::unshared(release(11), "FLASH_ATTN", false, KvDtype::automatic) == Unshared::backend &&
+              vllm::unshared(release(11, 1), "FLASH_ATTN", false, KvDtype::fp8) == Unshared::none);
+static_assert(vllm::unshared(vllm::rules_of_day(20250912).value(), "FLASHMLA", true, {}) == Unshared::version &&
+              vllm::unshared(vllm::rules_of_day(20250913).value(), "FLASHMLA", true, {}) == Unshared::none);
+static_assert(latents(release(24), "FLASHINFER_MLA_SPARSE") == Unshared::backend &&
+              latents(release(25), "FLASHINFER_MLA_SPARSE") == Unshared::none &&
+              latents(v28, "FLASHMLA_SPARSE") == Unshared::backend);
+static_assert(latents(release(24), "FLASHMLA", KvDtype::fp8) == Unshared::fp8_latents &&
+              latents(release(25), "FLASHMLA", KvDtype::fp8) == Unshared::none);
+constexpr bool shared_backends_are_known() {
+    for (const vllm::SharedBackend& each : vllm::shared_backends) {
+        if (vllm::backend_named(each.name) == nullptr) {
+            return false;
+        }
+    }
+    return true;
+}
+static_assert(shared_backends_are_known());
+
+// --- blocks that the command line takes: a list until 0.17, with 256 from 0.11.1 on
+static_assert(vllm::takes_block(release(10), 128) && !vllm::takes_block(release(11), 256) &&
+              vllm::takes_block(release(11, 1), 256) && !vllm::takes_block(release(17, 1), 112) &&
+              vllm::takes_block(release(18), 112));
 
 // --- a format is had from its first release or day on
 constexpr u64 formats_of(const vllm::Rules& rules) {

@@ -431,3 +431,28 @@ TEST_CASE("states by hint or rule, index keys in fp8", "[hf]") {
     CHECK(state(R"({"model_type": "deepseek_v32"})") == fp8_scale_per_128);
     CHECK(state(R"({"model_type": "glm_moe_dsa", "index_head_dim": 64})") == ElementFormat{64, 68});
 }
+
+TEST_CASE("A family from outside the library is asked before the registry", "[hf]") {
+    // Newton: every third layer keeps everything, the others a window; 4 key heads unless the file says otherwise.
+    constexpr hf::Family own[] = {
+        {"newton",
+         [](hf::Lowering& in) {
+             hf::attention_layers(in, in.window(),
+                                  [](u32 i) { return i % 3 == 2 ? hf::Mixer::full : hf::Mixer::sliding; });
+         },
+         {.layers = 6, .width = 1024, .heads = 8, .kv_heads = 4, .window = 64}},
+        {"llama", hf::plain, {.layers = 1, .width = 64, .heads = 1}},
+    };
+    const std::string newton = R"({"model_type": "newton", "sliding_window": 32})";
+    CHECK_FALSE(read_config(newton));
+    const Diagnosed<ReadModel> read = read_config(newton, own);
+    REQUIRE(read.value.has_value());
+    CHECK(read->spec.layers == 6);
+    CHECK(bytes_per_token(read->spec, {}).value() == Bytes{2 * 2 * 4 * 128 * 2});
+    CHECK(fold(read->spec, {.prompt = {1000}}).value().per_sequence() ==
+          Bytes{(2 * 1000 + 4 * 32) * 2 * 4 * 128 * 2});
+    const std::string llama = R"({"model_type": "llama"})";
+    CHECK(read_config(llama)->spec.layers == 32);
+    CHECK(read_config(llama, own)->spec.layers == 1);
+    CHECK(read_config(R"({"model_type": "gemma2"})", own)->spec == read_config(R"({"model_type": "gemma2"})")->spec);
+}

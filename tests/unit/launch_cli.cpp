@@ -2,6 +2,7 @@
 // plan --launch as a script sees it: what stands beside a line is judged by or refused, and a line that cannot be is
 // refused as fit refuses the same deployment.
 #include "checked.hpp"
+#include "folder.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -184,4 +185,63 @@ TEST_CASE("plan --launch: a line that cannot be is refused as fit refuses it", "
         CHECK(!fit.err.empty());
         refuses(each.line, "", fit.err, each.code);
     }
+}
+
+TEST_CASE("plan --emit: every line is read back and judged the same", "[cli][plan]") {
+    if (!program::known()) {
+        return;
+    }
+    const char* cases = std::getenv("KVCAP_CASES");
+    const std::size_t most = cases != nullptr ? std::stoul(cases) : 12;
+    const json cards = json::parse(program::run("models --json").out)["models"];
+    const std::size_t step = std::max<std::size_t>(cards.size() / std::max<std::size_t>(most, 1), 1);
+    const std::string memory = " --gpu h200 --non-kv-bytes 2GiB --weights-bytes 20GiB";
+    unsigned lines = 0;
+    for (std::size_t i = 0; i < cards.size(); i += step) {
+        const std::string model = cards[i]["name"];
+        for (const std::string engine : {"vllm", "sglang", "llama-server", "trtllm"}) {
+            const bool llama = engine == "llama-server";
+            for (const std::string split : {" --gpus 8", llama ? " --gpus 2 --tp 2" : " --gpus 4 --tp 2 --pp 2",
+                                            llama ? " --gpus 4 --pp 4" : " --gpus 8 --dp-attention"}) {
+                const program::Ran emitted =
+                    program::run("plan " + model + memory + split + " --tokens 4k --batch 8 --emit " + engine);
+                if (emitted.out.empty()) {
+                    continue;
+                }
+                const std::string line = emitted.out.substr(0, emitted.out.find('\n'));
+                const program::Ran read =
+                    program::run("plan" + memory + " --launch " + program::quoted(line) + " --json");
+                CAPTURE(line, read.err);
+                REQUIRE(read.code == 0);
+                const json judged = json::parse(read.out);
+                CHECK(judged["fits"] == true);
+                CHECK(judged["line"] == line);
+                CHECK(judged["notes"].dump().find("not understood") == std::string::npos);
+                ++lines;
+            }
+        }
+    }
+    CHECK(lines > most);
+}
+
+TEST_CASE("plan --emit: a model on disk stands in the line as typed", "[cli][plan]") {
+    if (!program::known()) {
+        return;
+    }
+    const Folder folder;
+    const std::string text = R"({"model_type": "llama", "_name_or_path": "some/name"})";
+    const std::string config = folder.write("served/config.json", text);
+    const std::string served = config.substr(0, config.rfind('/'));
+    const auto emitted = [](const std::string& model, const std::string& engine) {
+        return program::run("plan " + model + " --kv-budget 40GiB --gpus 1 --tokens 1k --emit " + engine);
+    };
+    for (const std::string typed : {config, served}) {
+        CHECK(emitted(typed, "vllm").out.starts_with("vllm serve " + served + " --tensor"));
+    }
+    const std::string other = folder.write("other.json", text);
+    CHECK(emitted(other, "trtllm").out.find("trtllm-serve " + other + " --tp_size 1") != std::string::npos);
+    CHECK(judged(emitted(served, "vllm").out)["fits"] == true);
+    const program::Ran named = emitted("llama-3.1-8b", "llama-server");
+    CHECK(named.out.starts_with("llama-server -m meta-llama/Llama-3.1-8B -c 1024"));
+    CHECK(named.err.find("-m reads a GGUF file") != std::string::npos);
 }

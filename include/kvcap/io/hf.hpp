@@ -10,6 +10,7 @@
 #include <kvcap/io/hf/types.hpp>
 #include <kvcap/io/json_load.hpp>
 #include <kvcap/io/text_file.hpp>
+#include <span>
 
 namespace kvcap::inline v1 {
 
@@ -180,13 +181,26 @@ inline std::optional<Problem> wrong_key(JsonValue root, const Decoder& decoder) 
     return std::nullopt;
 }
 
-inline Diagnosed<ReadModel> lower(JsonValue root) {
-    const Decoder decoder = find_decoder(root);
-    const Family* family = family_of(decoder.type);
-    if (family == nullptr) {
-        const std::string_view inside = decoder_of(decoder.type);
-        family = inside.empty() ? nullptr : family_of(inside);
+/// Families of the caller, which are asked before the registry.
+using OwnFamilies = std::span<const Family>;
+
+/// The family of a type, or of the decoder that a type of several models has; nullptr: unknown.
+inline const Family* family_of(std::string_view type, OwnFamilies own) noexcept {
+    for (const Family& each : own) {
+        if (each.type == type) {
+            return &each;
+        }
     }
+    if (const Family* known = family_of(type); known != nullptr) {
+        return known;
+    }
+    const std::string_view inside = decoder_of(type);
+    return inside.empty() ? nullptr : family_of(inside);
+}
+
+inline Diagnosed<ReadModel> lower(JsonValue root, OwnFamilies own = {}) {
+    const Decoder decoder = find_decoder(root);
+    const Family* family = family_of(decoder.type, own);
     if (family == nullptr) {
         return unknown_type(decoder);
     }
@@ -214,8 +228,8 @@ inline Diagnosed<ReadModel> lower(JsonValue root) {
 
 }  // namespace hf
 
-/// Reads the text of a config.json.
-inline Diagnosed<ReadModel> read_config(std::string_view json_text) {
+/// Reads the text of a config.json. own: families that the registry does not have, or has otherwise.
+inline Diagnosed<ReadModel> read_config(std::string_view json_text, hf::OwnFamilies own = {}) {
     Diagnosed<JsonDocument> document = load_json(json_text);
     if (!document) {
         return *std::move(document.error);
@@ -224,16 +238,16 @@ inline Diagnosed<ReadModel> read_config(std::string_view json_text) {
     if (!root.is_object()) {
         return Problem{Trouble::invalid, {}, root.shown(), "a JSON object", {}};
     }
-    return hf::lower(root);
+    return hf::lower(root, own);
 }
 
 /// Reads a regular file; the first 16 MiB decide.
-inline Diagnosed<ReadModel> read_config_file(const std::filesystem::path& path) {
+inline Diagnosed<ReadModel> read_config_file(const std::filesystem::path& path, hf::OwnFamilies own = {}) {
     Diagnosed<std::string> text = read_text_file(path);
     if (!text) {
         return *std::move(text.error);
     }
-    Diagnosed<ReadModel> read = read_config(*text);
+    Diagnosed<ReadModel> read = read_config(*text, own);
     if (read.error) {
         read.error = io::in_file(path.string(), *std::move(read.error));
     }

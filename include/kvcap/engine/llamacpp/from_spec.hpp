@@ -18,6 +18,33 @@ constexpr u16 rule_named(const char* name) noexcept {
     return arch_index(name, size);
 }
 
+/// Classes of Hugging Face whose caches are plain and whose architecture refuses -sm tensor.
+/// Source: llama.cpp v0.5.0, conversion/*.py, `ModelBase.register`.
+struct PlainClass {
+    const char* name = "";
+    const char* architecture = "";
+};
+
+inline constexpr PlainClass plain_classes[] = {
+    {"BitnetForCausalLM", "bitnet"},   {"MiniCPM3ForCausalLM", "minicpm3"}, {"MiniMaxM2ForCausalLM", "minimax-m2"},
+    {"MPTForCausalLM", "mpt"},         {"MptForCausalLM", "mpt"},           {"Olmo2ForCausalLM", "olmo2"},
+    {"Olmo3ForCausalLM", "olmo2"},     {"OlmoeForCausalLM", "olmoe"},
+};
+
+/// The rule of a class of plain caches; `rule` where it has none of its own.
+constexpr u16 rule_of_class(const char* name, u16 rule) noexcept {
+    for (const PlainClass& each : plain_classes) {
+        u64 size = 0;
+        while (each.name[size] != '\0') {
+            ++size;
+        }
+        if (same_text(each.name, name, size) && name[size] == '\0') {
+            return rule_named(each.architecture);
+        }
+    }
+    return rule;
+}
+
 /// What the caches of a model have in common, and what each block has.
 struct SpecReader {
     Card card{};
@@ -118,7 +145,10 @@ struct SpecReader {
         if (states) {
             return rule_named(attention ? "jamba" : "mamba");
         }
-        return rule_named(!card.indexed ? "llama" : card.latent ? "deepseek32" : "minimax-m3");
+        if (card.indexed) {
+            return rule_named(card.latent ? "deepseek32" : "minimax-m3");
+        }
+        return rule_named(card.latent ? "deepseek2" : "llama");
     }
 };
 

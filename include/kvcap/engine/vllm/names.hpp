@@ -48,6 +48,24 @@ constexpr bool has(const Rules& rules, const DtypeName& format) noexcept {
     return rules.release != 0 ? rules.release >= format.release : rules.day >= format.day;
 }
 
+/// What `--block-size` takes before it takes any number, and since when.
+/// Source: BlockSize (config/cache.py; 0.10.0: config.py) in the source packages of 0.10.0 to 0.17.0.
+struct ListedBlock {
+    u32 tokens = 0;
+    Since since{};
+};
+
+inline constexpr ListedBlock listed_blocks[] = {{1}, {8}, {16}, {32}, {64}, {128}, {256, {11, 1, 20251119}}};
+
+/// Whether `--block-size` takes this many tokens.
+constexpr bool takes_block(const Rules& rules, u64 tokens) noexcept {
+    bool takes = rules.has(Change::any_block);
+    for (const ListedBlock& each : listed_blocks) {
+        takes = takes || (each.tokens == tokens && has(rules, each.since));
+    }
+    return takes;
+}
+
 constexpr const char* name_of(KvDtype dtype) noexcept {
     for (const DtypeName& row : dtype_names) {
         if (row.dtype == dtype) {

@@ -49,6 +49,7 @@ enum class Change : u8 {
     overlaps,                // async scheduling unless it is switched off; before: only where asked for
     larger_share,            // gpu_memory_utilization 0.92; before: 0.9
     longer_step,             // steps of 16,384 tokens on GPUs of 160 GiB and more; before: 8,192
+    any_block,               // `--block-size` takes any number; before: a list (names.hpp)
 };
 
 /// merged: yyyymmdd (of the pull request, or of the first release where the day is not known). release: first
@@ -72,6 +73,7 @@ inline constexpr ChangeRow changes[] = {
     {Change::stage_pages, 20260219, 17, "kv_cache_utils.py _project_kv_cache_groups_to_worker"},
     {Change::grows_below_1_5, 20260312, 18, "PR 36684: kv_cache_utils.py .._groups_uniform_page_size"},
     {Change::backend_chooses_block, 20260320, 18, "platforms/interface.py update_block_size_for_backend"},
+    {Change::any_block, 20260320, 18, "config/cache.py block_size"},
     {Change::fit_counts_groups, 20260402, 19, "kv_cache_utils.py _max_memory_usage_bytes_from_groups"},
     {Change::window_values, 20260427, 20, "kv_cache_interface.py SlidingWindowSpec.head_size_v"},
     {Change::packed_latents, 20260427, 20, "kv_cache_utils.py group_and_unify_kv_cache_specs"},
@@ -147,6 +149,21 @@ constexpr Result<Rules> rules_of_release(u32 release, u32 patch = 0) noexcept {
         rules.bits |= row.release <= release ? u64{1} << static_cast<u32>(row.change) : 0;
     }
     return rules;
+}
+
+/// The first 0.`release`.`patch` that has something, and the day of it, for rules that are a day's.
+struct Since {
+    u16 release = 0;
+    u16 patch = 0;
+    u32 day = 0;
+    friend constexpr bool operator==(const Since&, const Since&) = default;
+};
+
+constexpr bool has(const Rules& rules, const Since& since) noexcept {
+    if (rules.release == 0) {
+        return rules.day >= since.day;
+    }
+    return rules.release != since.release ? rules.release > since.release : rules.patch >= since.patch;
 }
 
 inline constexpr Rules newest_rules = rules_of_day(newest_day).value();
