@@ -121,9 +121,12 @@ sglang::Options options_of(const EngineQuestion& question, EngineAnswer& answer)
     options.rope = read.rope_in_latent != 0 ? static_cast<u32>(read.rope_in_latent) : options.rope;
     options.window_ratio = ratio_of(question, "swa-full-tokens-ratio", options.window_ratio);
     if (window_of(read.spec) != 0 && !options.window_pool) {
+        const bool known = !read.class_name.empty();
         answer.notes.push_back(
-            {Origin::derived, read.class_name.empty() ? "architectures" : read.class_name,
-             "SGLang keeps no window pool for it: its window layers are charged at full length"});
+            {known ? Origin::derived : Origin::assumed, known ? read.class_name : "architectures",
+             fmt::format("{}: its window layers are charged at full length",
+                         known ? "SGLang keeps no window pool for it"
+                               : "not said, and SGLang keeps window pools by a list of classes")});
     }
     return options;
 }

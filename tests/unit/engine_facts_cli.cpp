@@ -22,7 +22,9 @@ json change(const json& found, const std::string& kind) {
 
 /// A model among 16 tensor ranks of which two share each copy.
 std::string shared(const std::string& model, const std::string& engine) {
-    return model + " --kv-budget 40GiB --tp 16 --tokens 8k --decode-context-parallel-size 2 --engine " + engine;
+    const std::string gpu = model.find("--gpu") == std::string::npos ? " --gpu h200" : "";
+    return model + gpu + " --weights-bytes 40GiB --tp 16 --decode-context-parallel-size 2 --tokens 8k --engine " +
+           engine;
 }
 
 }  // namespace
@@ -81,7 +83,7 @@ TEST_CASE("vLLM: blocks that the command line takes, and those that fit suggests
     refused(odd + "0.17.0", 2, "--block-size 112: vLLM 0.17.0 takes 1, 8, 16, 32, 64, 128, 256");
     CHECK(program::run(odd + "0.18.0").code == 0);
     const std::string large = "fit llama-3-8b --kv-budget 20GiB --tokens 8k --block-size 256 --engine vllm@0.11.";
-    refused(large + "0", 2, "takes 1, 8, 16, 32, 64, 128; the first that takes others is vLLM 0.18.0");
+    refused(large + "0", 2, "--block-size 256: vLLM 0.11.0 takes 1, 8, 16, 32, 64, 128; the");
     CHECK(program::run(large + "1").code == 0);
     // 1,040 MiB are 37 blocks of 224, of which one stays free: too few for 8,191 tokens, which 64 blocks of 128 hold.
     const std::string tight = "llama-3-8b --kv-budget 1040MiB --tokens 8191 --engine vllm@0.28.0 --block-size 224";

@@ -224,6 +224,21 @@ TEST_CASE("plan --emit: every line is read back and judged the same", "[cli][pla
     CHECK(lines > most);
 }
 
+TEST_CASE("plan --launch: what the engine took for granted is noted", "[cli][plan]") {
+    if (!program::known()) {
+        return;
+    }
+    const auto notes = [](const std::string& line) { return judged(line)["notes"].dump(); };
+    const std::string vllm = notes("vllm serve gemma-3-27b -tp 2 --max-model-len 8192");
+    CHECK(vllm.find("batches are in flight") != std::string::npos);
+    const std::string sglang = "python -m sglang.launch_server --context-length 8192 --model-path ";
+    CHECK(notes(sglang + "gemma-3-27b").find("SGLang keeps no window pool for it") != std::string::npos);
+    const std::string spec = "'3*window(1024, gqa(8,128)) + gqa(8,128)'";
+    const program::Ran shown = program::run("plan --gpu h100 --launch " + program::quoted(sglang + spec));
+    CHECK(shown.out.find("assumed architectures: not said, and SGLang keeps window pools by") != std::string::npos);
+    CHECK(notes(sglang + "gpt-oss-20b").find("full length") == std::string::npos);
+}
+
 TEST_CASE("plan --emit: a model on disk stands in the line as typed", "[cli][plan]") {
     if (!program::known()) {
         return;
@@ -235,7 +250,7 @@ TEST_CASE("plan --emit: a model on disk stands in the line as typed", "[cli][pla
     const auto emitted = [](const std::string& model, const std::string& engine) {
         return program::run("plan " + model + " --kv-budget 40GiB --gpus 1 --tokens 1k --emit " + engine);
     };
-    for (const std::string typed : {config, served}) {
+    for (const std::string& typed : {config, served}) {
         CHECK(emitted(typed, "vllm").out.starts_with("vllm serve " + served + " --tensor"));
     }
     const std::string other = folder.write("other.json", text);
