@@ -215,10 +215,12 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
 std::vector<std::string> blocks_around(u64 now) {
     std::vector<u64> blocks{16, 32, 64, 128, 256};
     std::erase(blocks, now);
-    const auto nearer = [now](u64 a, u64 b) {  // by their ratios to `now`
-        return larger(a, now) * smaller(b, now) < larger(b, now) * smaller(a, now);
+    const auto nearer = [now](u64 a, u64 b) {  // by their ratios to `now`, of two alike the smaller
+        const u64 left = larger(a, now) * smaller(b, now);
+        const u64 right = larger(b, now) * smaller(a, now);
+        return left != right ? left < right : a < b;
     };
-    std::stable_sort(blocks.begin(), blocks.end(), nearer);
+    std::sort(blocks.begin(), blocks.end(), nearer);
     std::vector<std::string> values;
     for (const u64 block : blocks) {
         values.push_back(std::to_string(block));
