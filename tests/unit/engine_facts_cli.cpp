@@ -92,6 +92,18 @@ TEST_CASE("vLLM: blocks that the command line takes, and those that fit suggests
     CHECK(knob["words"] == "--block-size 128");
 }
 
+TEST_CASE("vLLM: batches in flight with pipeline stages, by version", "[cli][engine]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string staged = "deepseek-v4-flash --gpu h200 --pp 2 --tokens 32k --weights-bytes 60GiB --engine vllm@";
+    const json before = checked("fit", staged + "0.27.0");
+    const json after = checked("fit", staged + "0.28.0");
+    CHECK(before["notes"].dump().find(": 2 batches are in flight") != std::string::npos);
+    CHECK(after["notes"].dump().find(": 3 batches are in flight") != std::string::npos);
+    CHECK(after["units_per_request"] > before["units_per_request"]);
+}
+
 TEST_CASE("plan and fit find one longest context, whatever a longer one reserves", "[cli][plan]") {
     if (!program::known()) {
         return;
