@@ -54,6 +54,12 @@ constexpr u64 request_rows(u64 requests, const Options& options) noexcept {
     return saturating_sum(saturating_sum(requests, options.decode_only ? options.decode_extra_slots : 0), 1);
 }
 
+/// Bytes of one request's rows in the 128-fold compressors' states.
+constexpr u64 request_ring_bytes(const Local& local, const Options& options) noexcept {
+    const u64 row = saturating_product(2 * u64{local.window.latent}, options.compressor_state_bytes);
+    return saturating_product(rings(options).hundredth, saturating_product(row, local.hundredth_layers));
+}
+
 /// Bytes of the 128-fold compressors' states for so many requests.
 constexpr u64 request_state_bytes(u64 requests, const Local& local, const Options& options) noexcept {
     const u64 ring = rings(options).hundredth;

@@ -73,20 +73,32 @@ constexpr Pool paged(u64 tokens, u64 bytes, const Options& options) noexcept {
     return {.units = units, .extra = 1, .each = {bytes / (units + 1)}, .allocated = {bytes}};
 }
 
+/// Bytes of a page's rows in the rings of the 4-fold compressors; the average where a page is no whole number of
+/// windows.
+constexpr Bytes ring_page(const Pool& pool, const RankPools& rank, const Options& options) noexcept {
+    const Local& local = rank.layers;
+    const u64 row = 4 * (u64{local.window.latent} + local.index_width) * options.compressor_state_bytes;
+    const u64 rows = options.page / local.window_of * rings(options).quarter;
+    return options.page % local.window_of == 0 ? Bytes{rows * row * local.quarter_layers} : pool.each;
+}
+
+/// Rows that a pool has beside those of its pages or requests (one ring, and rounding) are in `allocated` alone, so
+/// that what a request takes does not depend on the memory.
 constexpr void add_compressed(PoolPlan& plan, const RankPools& rank, const Options& options) noexcept {
     const CompressedBytes bytes = compressed_bytes(rank.pools, rank.request_limit, rank.layers, options);
     const u64 full = rank.pools.full;
     add_pool(plan, PoolKind::window, paged(rank.pools.window, bytes.window, options), rank, options);
     if (rank.layers.quarter_layers != 0) {
         add_pool(plan, PoolKind::quarter, paged(full, bytes.quarter + bytes.index, options), rank, options);
-        add_pool(plan, PoolKind::quarter_state, paged(rank.pools.window, bytes.quarter_states, options), rank,
-                 options);
+        Pool rings_of_pages = paged(rank.pools.window, bytes.quarter_states, options);
+        rings_of_pages.each = ring_page(rings_of_pages, rank, options);
+        add_pool(plan, PoolKind::quarter_state, rings_of_pages, rank, options);
     }
     if (rank.layers.hundredth_layers != 0) {
         add_pool(plan, PoolKind::hundredth, paged(full, bytes.hundredth, options), rank, options);
         const u64 rows = request_rows(rank.request_limit, options);
         add_pool(plan, PoolKind::request_state,
-                 {.units = rows, .spare = 1, .each = {bytes.hundredth_states / rows},
+                 {.units = rows, .spare = 1, .each = {request_ring_bytes(rank.layers, options)},
                   .allocated = {bytes.hundredth_states}},
                  rank, options);
     }
