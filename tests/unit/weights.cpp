@@ -148,6 +148,61 @@ TEST_CASE("a sum dealt to parts is their sum again, on one rank and over all sta
     }
 }
 
+TEST_CASE("gpt-oss: experts have the bytes of MXFP4, biases and the rest those of 16 bits", "[weights]") {
+    const std::string more = R"(, "head_dim": 64, "num_local_experts": 128, "quantization_config":
+        {"quant_method": "mxfp4"}, "weights_bytes": {"BF16": 4334742144, "U8": 60914073600})";
+    const Diagnosed<Weights> card = weights_of(dense("gpt_oss", 36, 2880, 64, 8, 2880, 201088, more.c_str()));
+    REQUIRE(card);
+    CHECK(card.notes.back().text.find("experts in MXFP4 (17 bytes for 32)") != std::string::npos);
+    CHECK(card->bytes == 65'248'815'744);
+    for (const WeightGroup& group : card->groups) {  // a card of the right size leaves nothing to deal
+        const u64 matrices = u64{128} * 3 * 2880 * 2880;
+        const bool experts = group.part == WeightPart::experts;
+        CHECK(group.bytes == (experts ? matrices / 32 * 17 + 2 * (group.parameters - matrices) : 2 * group.parameters));
+    }
+    // The sum alone: 17 bytes for 32 parameters of all experts, the rest in 16 bits, and what is missing in proportion.
+    const std::string smaller = R"(, "head_dim": 64, "num_local_experts": 32)";
+    const Weights plain = *derived_weights(dense("gpt_oss", 24, 2880, 64, 8, 2880, 201088, smaller.c_str()));
+    const Weights shape = io::with_experts_in_mxfp4(plain, 0);
+    for (const WeightGroup& group : shape.groups) {
+        const bool experts = group.part == WeightPart::experts;
+        CHECK(group.bytes == (experts ? product_over(group.parameters, 17, 32) : 2 * group.parameters));
+    }
+    const Weights dense_shape = *derived_weights(llama3_8b);
+    CHECK(io::with_experts_in_mxfp4(dense_shape, 0) == dense_shape);
+    // fp8: embedding and head are two bytes a parameter.
+    const u64 vocabulary = u64{128256} * 4096;
+    const u64 total = dense_shape.parameters + 2 * vocabulary;
+    const std::string quantised = llama3_8b.substr(0, llama3_8b.size() - 1) +
+                            R"(, "quantization_config": {"quant_method": "fp8"}, "weights_bytes": {"F8_E4M3": )" +
+                            std::to_string(total) + "}}";
+    const Diagnosed<Weights> eight = weights_of(quantised);
+    REQUIRE(eight);
+    for (const WeightGroup& group : eight->groups) {
+        const bool both = group.part == WeightPart::embedding || group.part == WeightPart::head;
+        CHECK(group.bytes == (both ? 2 : 1) * group.parameters);
+    }
+}
+
+TEST_CASE("what ranks under attention data parallelism divide", "[weights]") {
+    const Weights all = *derived_weights(deepseek_v3);
+    const auto part = [&](WeightPart which) {
+        u64 sum = 0;
+        for (const WeightGroup& group : all.groups) {
+            sum += group.part == which ? group.bytes : 0;
+        }
+        return sum;
+    };
+    const auto rank = [&](OtherParts others) {
+        return weights_on_rank(all, {.sharding = {.tp = 8}, .ep = 8, .attention_dp = true, .others = others})->value;
+    };
+    const u64 embedding = part(WeightPart::embedding);
+    const u64 rest = part(WeightPart::dense) + part(WeightPart::head);
+    CHECK(rank(OtherParts::embedding_whole) == rank(OtherParts::divided) + embedding / 8 * 7);
+    CHECK(rank(OtherParts::whole) == rank(OtherParts::embedding_whole) + rest / 8 * 7);
+    CHECK(rank(OtherParts::whole) == all.bytes - part(WeightPart::experts) / 8 * 7);
+}
+
 TEST_CASE("proportions are exact beyond 53 and 64 bits, and the largest remainders are rounded up", "[weights]") {
     CHECK(io::in_proportion(10, {1, 1, 1}) == std::vector<u64>{4, 3, 3});
     CHECK(io::in_proportion(10, {0, 0}) == std::vector<u64>{10, 0});

@@ -6,6 +6,7 @@
 
 #include <kvcap/io/grouped.hpp>
 #include <kvcap/io/hf/parameters.hpp>
+#include <kvcap/io/quantisation.hpp>
 #include <kvcap/io/safetensors.hpp>
 
 namespace kvcap::inline v1 {
@@ -16,7 +17,7 @@ namespace io {
 inline Weights even_layers(u32 layers) {
     Weights shape{.layers = layers};
     for (u32 i = 0; i < layers; ++i) {
-        shape.add({.part = WeightPart::dense, .layer = i, .parameters = 1});
+        shape.add({.part = WeightPart::dense, .layer = i, .parameters = 1, .bytes = 1});
     }
     return shape;
 }
@@ -51,16 +52,43 @@ inline std::vector<WeightType> carded_types(JsonValue card, u64& total) {
     return types;
 }
 
-/// Only the sum is known: parts in proportion to derived parameters, or layers evenly.
-inline Diagnosed<Weights> summed(const Diagnosed<Weights>& derived, u32 layers, WeightSource source, u64 total,
+/// Bytes of the types that pack two elements into one.
+inline u64 packed_bytes(const std::vector<WeightType>& types) {
+    u64 sum = 0;
+    for (const WeightType& type : types) {
+        sum = saturating_sum(sum, type.dtype == "U8" || type.dtype == "F4" ? type.bytes : 0);
+    }
+    return sum;
+}
+
+/// The shape by which a sum is dealt: what is derived, its experts as the config's quantisation packs them. Notes: how.
+inline Diagnosed<Weights> stored_shape(Diagnosed<Weights> derived, std::string_view json_text,
+                                       const std::vector<WeightType>& types) {
+    derived.notes.clear();
+    const std::string method = derived ? quantisation_of(json_text) : std::string{};
+    if (method == "mxfp4") {
+        derived.value = with_experts_in_mxfp4(*std::move(derived.value), packed_bytes(types));
+        derived.notes = {{Origin::assumed, {}, "experts in MXFP4 (17 bytes for 32), the rest in 16 bits"}};
+    } else if (method == "fp8") {
+        derived.value = with_fp8(*std::move(derived.value));
+        derived.notes = {{Origin::assumed, {}, "embedding and head in 16 bits, the rest in 8"}};
+    }
+    return derived;
+}
+
+/// Only the sum is known: parts in proportion to derived bytes, or layers evenly.
+inline Diagnosed<Weights> summed(const Diagnosed<Weights>& shape, u32 layers, WeightSource source, u64 total,
                                  std::vector<WeightType> types) {
-    const bool shaped = derived.value.has_value();
-    Diagnosed<Weights> all{spread(shaped ? *derived : even_layers(layers), source, total, std::move(types))};
-    all->parameters = shaped ? derived->parameters : 0;
+    const bool shaped = shape.value.has_value();
+    Diagnosed<Weights> all{spread(shaped ? *shape : even_layers(layers), source, total, std::move(types))};
+    all->parameters = shaped ? shape->parameters : 0;
+    std::string how = shaped ? "divided among the parts in proportion to derived parameters"
+                             : "divided evenly among the layers";
+    for (const Note& note : shape.notes) {
+        how += ": " + note.text;
+    }
     all.notes.push_back({Origin::given, name_of(source), grouped(total) + " bytes of weights"});
-    all.notes.push_back({Origin::assumed, name_of(source),
-                         shaped ? "divided among the parts in proportion to derived parameters"
-                                : "divided evenly among the layers"});
+    all.notes.push_back({Origin::assumed, name_of(source), std::move(how)});
     return all;
 }
 
@@ -93,7 +121,8 @@ inline Diagnosed<Weights> weights_of(std::string_view json_text, const std::file
     if (total == 0) {
         return derived;
     }
-    return io::summed(derived, model->spec.layers, source, total, std::move(types));
+    const Diagnosed<Weights> shape = io::stored_shape(derived, json_text, types);
+    return io::summed(shape, model->spec.layers, source, total, std::move(types));
 }
 
 }  // namespace kvcap::inline v1

@@ -71,12 +71,30 @@ constexpr const char* name_of(WeightSource source) noexcept {
     return "unknown";
 }
 
-/// ep: ranks over which experts are dealt whole (1: experts are split by tp like the rest). attention_dp:
-/// each rank holds all attention weights.
+/// What ranks under attention data parallelism do with what is neither attention nor experts: divide it by tp, all but
+/// the input embedding, or hold it whole.
+enum class OtherParts : u8 { divided, embedding_whole, whole };
+
+/// ep: ranks over which experts are dealt, whole or in slices, where these are more than tp or other ranks (1: experts
+/// are split by tp like the rest). attention_dp: each rank holds all attention weights.
 struct WeightSplit {
     Sharding sharding{};
     u32 ep = 1;
     bool attention_dp = false;
+    OtherParts others = OtherParts::divided;  ///< under attention_dp
+
+    constexpr u32 tp() const noexcept { return sharding.tp == 0 ? 1 : sharding.tp; }
+    /// Ranks over which a part other than `whole` is dealt.
+    constexpr u32 ranks_of(WeightPart part) const noexcept {
+        const bool whole = attention_dp && others == OtherParts::whole;
+        switch (part) {
+            case WeightPart::keys:
+            case WeightPart::attention: return attention_dp ? 1 : tp();
+            case WeightPart::experts: return ep > 1 ? ep : tp();
+            case WeightPart::embedding: return attention_dp && others != OtherParts::divided ? 1 : tp();
+            default: return whole ? 1 : tp();
+        }
+    }
 };
 
 inline constexpr const char* weight_rule =
@@ -90,21 +108,15 @@ constexpr u64 part_of_heads(u64 bytes, u64 own, u64 heads) noexcept {
 
 /// Bytes of one group on a rank of `stage`; rounded up where a part does not divide.
 inline u64 bytes_on_rank(const WeightGroup& group, const WeightSplit& split) noexcept {
-    const u32 tp = split.sharding.tp == 0 ? 1 : split.sharding.tp;
-    const u32 attention_tp = split.attention_dp ? 1 : tp;
-    switch (group.part) {
-        case WeightPart::embedding:
-        case WeightPart::head:
-        case WeightPart::dense: return ceil_div(group.bytes, tp);
-        case WeightPart::attention: return ceil_div(group.bytes, attention_tp);
-        case WeightPart::experts: return ceil_div(group.bytes, split.ep > 1 ? split.ep : tp);
-        case WeightPart::whole: return group.bytes;
-        case WeightPart::keys: {
-            const u64 heads = group.heads == 0 ? attention_tp : group.heads;
-            return part_of_heads(group.bytes, ceil_div(heads, attention_tp), heads);
-        }
+    const u32 ranks = split.ranks_of(group.part);
+    if (group.part == WeightPart::whole) {
+        return group.bytes;
     }
-    return group.bytes;
+    if (group.part == WeightPart::keys) {
+        const u64 heads = group.heads == 0 ? ranks : group.heads;
+        return part_of_heads(group.bytes, ceil_div(heads, ranks), heads);
+    }
+    return ceil_div(group.bytes, ranks);
 }
 
 /// Bytes of weights on a rank of pipeline stage `stage`, by `weight_rule`.
@@ -127,8 +139,8 @@ inline Result<Bytes> weights_on_rank(const Weights& weights, const WeightSplit& 
     return Bytes{sum};
 }
 
-/// The groups of `shape` with the bytes of `total`: where only a sum is known (a card, an index), bytes follow
-/// parameters by largest remainders, and add up to it.
+/// The groups of `shape` with the bytes of `total`: where only a sum is known (a card, an index), they follow the
+/// shape's by largest remainders, and add up to it.
 inline Weights spread(const Weights& shape, WeightSource source, u64 total, std::vector<WeightType> types) {
     Weights all{.source = source, .parameters = shape.parameters, .bytes = total, .layers = shape.layers,
                 .tied = shape.tied, .types = std::move(types), .groups = shape.groups};
@@ -136,11 +148,11 @@ inline Weights spread(const Weights& shape, WeightSource source, u64 total, std:
         all.groups.push_back({.part = WeightPart::dense, .layer = no_layer, .parameters = 0, .bytes = total});
         return all;
     }
-    std::vector<u64> parameters;
+    std::vector<u64> derived;
     for (const WeightGroup& group : all.groups) {
-        parameters.push_back(group.parameters);
+        derived.push_back(group.bytes);
     }
-    const std::vector<u64> bytes = io::in_proportion(total, std::move(parameters));
+    const std::vector<u64> bytes = io::in_proportion(total, std::move(derived));
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         all.groups[i].bytes = bytes[i];
     }
