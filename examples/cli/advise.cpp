@@ -85,6 +85,7 @@ Asked asked_of(const AdviseOptions& options, const Work& work) {
     if (points.size() != 1 || points[0] == 0 || options.lengths.sequences() == 0) {
         stop(Exit::usage, "--tokens and --batch: one length and one count, at least 1 each, are wanted here");
     }
+    refuse_attention_ranks(options.sharding);
     Asked asked{.aim = aim_of(options.goal)};
     Sharding split = options.sharding.sharding();
     split.tp = options.sharding.tp;

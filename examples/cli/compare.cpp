@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // kvcap compare A B ...: models, or one model in several settings, side by side.
+#include "context_ranks.hpp"
 #include "screen.hpp"
 
 #include <algorithm>
@@ -86,6 +87,7 @@ Side side_of(const std::string& text, const CompareOptions& options) {
     const u64 sequences = options.lengths.sequences();
     side.per_token = value_of(bytes_per_token(side.model.spec), text);
     const Spread spread = value_of(over_ranks(side.model.spec, lengths, side.split), text);
+    refuse_attention_ranks(options.sharding);
     const u64 engines = u64{options.sharding.dp} * (options.sharding.dp_attention ? options.sharding.tp : 1);
     const u64 fullest = ceil_div(sequences, engines);  // whole requests are dealt
     side.per_rank = on_scale(value_of(fullest_rank(side.model.spec, lengths, side.split, fullest), text));

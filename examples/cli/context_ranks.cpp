@@ -56,6 +56,27 @@ void refuse_context_ranks(const ShardingOptions& options, const EngineFace& face
     }
 }
 
+void refuse_attention_ranks(const ShardingOptions& typed, std::string_view engine) {
+    if (!typed.dp_attention) {
+        return;
+    }
+    if (engine == "llamacpp") {
+        stop(Exit::usage, fmt::format("--dp-attention: {} (--dp counts replicas)", llama_attention_ranks));
+    }
+    if (typed.tp == 1 && typed.dp > 1) {
+        stop(Exit::usage,
+             fmt::format("--dp-attention and --dp {0}: --dp counts replicas, each of one tensor rank here; {0} ranks "
+                         "that each hold whole requests are --tp {0} --dp-attention", typed.dp));
+    }
+}
+
+Error attention_ranks_error(const ModelSpec& model, u32 tp, const EngineFace& face) {
+    if (face.name != "sglang" || model.query_heads % tp == 0) {
+        return {};
+    }
+    return {.code = Errc::query_heads_not_divisible, .got = model.query_heads, .want = tp};
+}
+
 Sharding split_under(const EngineFace& face, const ShardingOptions& typed) {
     Sharding split = typed.sharding();
     if (!face.remainder || !split.stage_layers.empty()) {

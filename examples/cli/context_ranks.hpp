@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Context ranks are ranks of their own (--cp), or tensor ranks that would hold the same copy
-// (--decode-context-parallel-size, and all of vLLM's): how many GPUs they add, which engines have them, and which
-// splits no model can be dealt by.
+// (--decode-context-parallel-size, and all of vLLM's): how many GPUs they add, which engines have them. Ranks of
+// attention data parallelism, and which splits no model can be dealt by.
 #pragma once
 
 #include "engines.hpp"
@@ -24,6 +24,17 @@ std::string context_refusal(const ModelSpec& model, const Sharding& sharding);
 
 /// A usage error when context ranks are asked of an engine without.
 void refuse_context_ranks(const ShardingOptions& options, const EngineFace& face);
+
+/// --dp counts replicas of the whole split in every verb, and --dp-attention is among the --tp ranks of each. A usage
+/// error when --dp is said for those ranks, or the engine has none.
+void refuse_attention_ranks(const ShardingOptions& typed, std::string_view engine = {});
+
+/// Whether the engine can deal the rest of a model to `tp` ranks under attention data parallelism. SGLang divides all
+/// but attention and the input embedding by them; of its sizes the query heads are known.
+Error attention_ranks_error(const ModelSpec& model, u32 tp, const EngineFace& face);
+
+inline constexpr std::string_view llama_attention_ranks =
+    "llama.cpp has no ranks that each hold whole requests; leave it out";
 
 /// The split that was asked for, with spare layers where the engine puts them. A usage error when --pp-split wants them
 /// elsewhere.

@@ -34,7 +34,17 @@ RankWeights Deployment::weights(const Setting& setting, u32 stage) const {
     if (memory.weights_given) {
         return {memory.weights, "given"};
     }
-    return weights_on_rank(weights_known, setting.sharding, setting.attention_dp, stage, face->name == "vllm");
+    return weights_on_rank(weights_known, {.engine = face->name,
+                                           .sharding = setting.sharding,
+                                           .attention_dp = setting.attention_dp,
+                                           .dp = dp,
+                                           .stage = stage,
+                                           .whole_shared_experts = shares_sequences(setting)});
+}
+
+bool Deployment::shares_sequences(const Setting& setting) const {
+    return face->name == "vllm" && flags.count("enable-expert-parallel") != 0 && !setting.attention_dp &&
+           setting.sharding.tp > 1 && dp > 1;
 }
 
 RankWeights Deployment::most_weights(const Setting& setting) const {
@@ -104,6 +114,13 @@ EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
     asked.flags = &changed;
     if (asked.sharding.cp > 1 && !face->no_context_ranks.empty()) {
         return {.rules = std::string{face->title}, .refusal = std::string{face->no_context_ranks}};
+    }
+    if (setting.attention_dp && face->name == "llamacpp") {
+        return {.rules = std::string{face->title}, .refusal = std::string{llama_attention_ranks}};
+    }
+    const Error ranks = attention_ranks_error(asked.model->spec, setting.attention_dp ? setting.sharding.tp : 1, *face);
+    if (ranks.code != Errc::ok) {
+        return {.rules = std::string{face->title}, .refusal = report::text_of(ranks), .error = ranks};
     }
     const bool own_rule = face->name == "vllm";  // it says itself which context ranks it refuses
     const std::string refusal = cp_among_tp && !own_rule ? context_refusal(asked.model->spec, asked.sharding) : "";

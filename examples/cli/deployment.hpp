@@ -36,7 +36,7 @@ public:
     Memory memory;
     Weights weights_known{};
     Mix mix;
-    u32 dp = 1;
+    u32 dp = 1;                ///< replicas, or vLLM's data-parallel ranks
     u64 gpus = 1;             ///< that the split asked for takes
     bool cp_among_tp = false;  ///< context ranks are tensor ranks
     u64 max_len = 0;  ///< 0: the longest request of the mix
@@ -72,6 +72,9 @@ private:
     /// The question but for the memory.
     EngineQuestion unmeasured(const Setting& setting) const;
     u64 longest_guess(const Setting& setting, Bytes non_kv, u64 limit) const;
+    /// Whether tensor ranks deal the tokens of expert layers among them, each with whole shared experts. Source: vLLM,
+    /// config/parallel.py use_sequence_parallel_moe, models/deepseek_v2.py.
+    bool shares_sequences(const Setting& setting) const;
     std::vector<Bytes> available(const Setting& setting, Bytes non_kv) const;
 };
 
@@ -109,12 +112,6 @@ struct DeploymentOptions {
     Setting setting(const Deployment& on) const;
     /// The same, whatever the split.
     Setting any_setting(const Deployment& on) const;
-
-private:
-    /// vLLM and SGLang write attention data parallelism as --dp N (with TP 1, or with TP N): the same N
-    /// ranks.
-    bool dp_names_attention() const;
-    u32 whole_replicas() const;
 };
 
 }  // namespace kvcap::cli

@@ -67,12 +67,35 @@ void add_where_it_can_be(Deployment& on, const ModelOptions& model) {
     }
 }
 
+/// llama.cpp keeps the input embedding there.
+void note_host_embedding(const Deployment& on, std::vector<Note>& notes) {
+    for (const WeightGroup& group : on.weights_known.groups) {
+        if (on.face->name == "llamacpp" && group.part == WeightPart::embedding) {
+            notes.push_back({Origin::derived, "weights",
+                             fmt::format("the input embedding, {} B, lies in host memory{}",
+                                         report::grouped(group.bytes),
+                                         on.weights_known.tied ? ", and a copy is the output layer" : "")});
+        }
+    }
+}
+
+/// --dp beside --dp-attention could be read as the number of these ranks.
+void note_replicas(const ShardingOptions& sharding, u64 gpus, std::vector<Note>& notes) {
+    if (sharding.dp_attention && sharding.dp > 1) {
+        notes.push_back({Origin::assumed, "--dp",
+                         fmt::format("{} replicas of {} tensor ranks that each hold whole requests: {} GPUs",
+                                     report::grouped(sharding.dp), report::grouped(sharding.tp),
+                                     report::grouped(gpus))});
+    }
+}
+
 }  // namespace
 
 Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     Deployment on{};
     on.face = &engine.face();
     refuse_context_ranks(sharding, *on.face);
+    refuse_attention_ranks(sharding, on.face->name);
     on.version = engine.version();
     on.flags = engine.flags();
     refuse_formats(*on.face, model);
@@ -91,8 +114,9 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     on.memory = memory_of(memory, on.face->share_of_free, notes);
     if (!on.memory.by_budget && !on.memory.weights_given && model.model != "-") {
         on.weights_known = find_weights(model.model, notes);
+        note_host_embedding(on, notes);
     }
-    on.dp = whole_replicas();
+    on.dp = sharding.dp;
     const std::vector<u64> points = lengths.points(asked.read);
     if (points.size() != 1) {
         stop(Exit::usage, "--tokens: one length is wanted here; several lengths are --lengths 8k:70,32k:30");
@@ -102,9 +126,9 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     if (on.max_len == 0 && !max_model_len.empty()) {
         stop(Exit::usage, "--engine-max-len: 0 tokens are no request; at least 1 is wanted");
     }
-    const u64 ranks = dp_names_attention() ? sharding.dp : u64{sharding.tp} * sharding.dp;
     on.cp_among_tp = among_tensor_ranks(sharding, on.face->name);
-    on.gpus = ranks * sharding.pp * own_context_ranks(sharding, on.face->name);
+    on.gpus = u64{sharding.tp} * sharding.dp * sharding.pp * own_context_ranks(sharding, on.face->name);
+    note_replicas(sharding, on.gpus, notes);
     const u64 allowed = asked.read.max_context;
     for (const Lengths& each : on.mix.each) {
         if (allowed != 0 && (each.prompt + each.decoded).value > allowed) {
@@ -134,17 +158,14 @@ void note_idle(const Deployment& on, u32 gpus, std::vector<Note>& notes) {
                                  idle == 1 ? "is" : "are")});
 }
 
-bool DeploymentOptions::dp_names_attention() const {
-    return sharding.dp_attention && sharding.dp > 1 && (sharding.tp == 1 || sharding.tp == sharding.dp);
-}
-
-u32 DeploymentOptions::whole_replicas() const {
-    return dp_names_attention() ? 1 : sharding.dp;
-}
-
 Setting DeploymentOptions::setting(const Deployment& on) const {
     const Setting setting = any_setting(on);
-    refuse_split(on.formats[0].model, attention_split(setting), sharding, *on.face);
+    const Model& model_asked = on.formats[0].model;
+    const u32 ranks = sharding.dp_attention ? sharding.tp : 1;
+    if (const Error wrong = attention_ranks_error(model_asked.spec, ranks, *on.face); wrong.code != Errc::ok) {
+        stop(wrong, model_asked.label);
+    }
+    refuse_split(model_asked, attention_split(setting), sharding, *on.face);
     return setting;
 }
 
@@ -158,7 +179,7 @@ Setting DeploymentOptions::any_setting(const Deployment& on) const {
     Setting setting{.tokens = on.mix.each[0].prompt + on.mix.each[0].decoded,
                     .sequences = lengths.sequences()};
     setting.sharding = split_under(*on.face, sharding);
-    setting.sharding.tp = dp_names_attention() ? sharding.dp : sharding.tp;
+    setting.sharding.tp = sharding.tp;
     setting.attention_dp = sharding.dp_attention;
     if (on.max_len != 0 && setting.tokens.value > on.max_len) {
         stop(Exit::usage,

@@ -125,6 +125,11 @@ EngineAnswer ask_llamacpp(const EngineQuestion& question) {
     fill_rows(model.card, layout, question.longest(), answer);
     answer.request_units = answer.rows.empty() ? 0 : answer.rows[0].units_per_request;
     answer.log = cache_lines(model.card, layout);
+    if (question.sharding.tp > 1) {
+        answer.notes.push_back({Origin::derived, "--tp",
+                                "-sm tensor cuts the row of each cell, latents and single heads too: what is reserved "
+                                "can be less than whole heads and latents on each rank"});
+    }
     return answer;
 }
 

@@ -173,6 +173,19 @@ PoolRow row_of(const PoolPlan& plan, u32 group_class, std::string holds, const L
     return row;
 }
 
+std::string units_words(const EngineAnswer& answer) {
+    std::string all = fmt::format("{} {}", report::grouped(answer.request_units), answer.unit);
+    if (answer.plan.pools.size() < 2 || answer.rows.size() < 2) {
+        return all;
+    }
+    all.clear();
+    for (const PoolRow& row : answer.rows) {
+        all += fmt::format("{}{}{} ({})", all.empty() ? "" : ", ", report::grouped(row.units_per_request),
+                           all.empty() ? " " + answer.unit : "", row.holds);
+    }
+    return all;
+}
+
 Bytes reserved_by(const PoolPlan& plan, const Demand& request) {
     Bytes sum{};
     for (u32 i = 0; i < plan.pools.size(); ++i) {

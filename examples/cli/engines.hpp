@@ -69,7 +69,7 @@ struct EngineAnswer {
     Verdict verdict{};
     bool by_bytes = false;     ///< the verdict counts bytes of a rank, not units of one of the plan's pools
     std::string backend{};     ///< the attention backend whose blocks were used, where the engine has several
-    u64 request_units = 0;     ///< units one request takes of the pool that binds
+    u64 request_units = 0;     ///< units one request takes of the first pool
     Bytes reserved_request{};  ///< bytes set aside for one request
     std::vector<PoolRow> rows{};
     std::vector<std::string> log{};
@@ -90,6 +90,9 @@ std::string no_rules_words(const EngineAnswer& answer);
 
 /// The row of a plan's group class, with a name for what it holds.
 PoolRow row_of(const PoolPlan& plan, u32 group_class, std::string holds, const Lengths& request);
+/// What one request takes, of each pool: "2 pages of 256 (window tokens), 128 (entries per 4)"; of a single pool
+/// "2,569 blocks of 16".
+std::string units_words(const EngineAnswer& answer);
 /// Bytes of all the units that one request takes of a plan's pools.
 Bytes reserved_by(const PoolPlan& plan, const Demand& request);
 

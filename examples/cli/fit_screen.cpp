@@ -84,20 +84,43 @@ std::string capacity_words(const Finding& found) {
     return out;
 }
 
+/// What a request fills of a rank's caches, and one more token adds.
+struct Filled {
+    Bytes held{};
+    Bytes rate{};
+};
+
+/// llama.cpp's tensor ranks have slices of rows, which the plan knows and no split into heads.
+Filled of_sliced_rows(const PoolPlan& plan, const Lengths& lengths) {
+    Filled filled{};
+    for (const GroupClass& kind : plan.classes) {
+        const bool grows = kind.retention.keep == Keep::everything;
+        filled.held += kind.page * kind.retention.slots(lengths).value;
+        filled.rate += grows ? Bytes{kind.page.value / kind.retention.stride} : Bytes{};
+    }
+    return filled;
+}
+
+Filled of_fullest_rank(const ModelSpec& model, const Lengths& lengths, const Sharding& split) {
+    Filled filled{};
+    for (u32 stage = 0; stage < split.pp; ++stage) {
+        filled.held = std::max(filled.held, value_of(fold(model, lengths, split, {.stage = stage})).per_sequence());
+        filled.rate = std::max(filled.rate, value_of(bytes_per_token(model, split, stage)));
+    }
+    return filled;
+}
+
 std::string held_table(const Finding& found, report::Unit unit) {
     const Model& model = found.on.formats[0].model;
     Sharding split = found.asked.sharding;
     split.tp = found.asked.attention_dp ? 1 : split.tp;
-    Lengths lengths = found.on.mix.each[0];
-    Bytes held{};
-    Bytes rate{};
-    for (u32 stage = 0; stage < split.pp; ++stage) {
-        held = std::max(held, value_of(fold(model.spec, lengths, split, {.stage = stage})).per_sequence());
-        rate = std::max(rate, value_of(bytes_per_token(model.spec, split, stage)));
-    }
+    const Lengths lengths = found.on.mix.each[0];
+    const bool runs = found.answer.runs();
+    const bool sliced = runs && found.on.face->name == "llamacpp" && split.tp > 1;
+    const auto [held, rate] =
+        sliced ? of_sliced_rows(found.answer.plan, lengths) : of_fullest_rank(model.spec, lengths, split);
     using A = report::Align;
     report::Table table{{A::left, A::right, A::right}};
-    const bool runs = found.answer.runs();
     table.row({split.pp > 1 ? "the fullest rank" : "each rank", "held", "reserved"});
     table.row({"one more token", report::exact(rate), "-"});
     table.row(
@@ -105,8 +128,7 @@ std::string held_table(const Finding& found, report::Unit unit) {
          report::amount(held, unit), runs ? report::amount(found.answer.reserved_request, unit) : "-"});
     std::string out = table.text();
     if (runs && found.answer.unit != "bytes") {
-        out += fmt::format("  reserved: {} {}\n", report::grouped(found.answer.request_units),
-                           found.answer.unit);
+        out += paragraph("  reserved: " + units_words(found.answer)) + '\n';
     }
     return out;
 }

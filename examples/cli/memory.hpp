@@ -37,10 +37,20 @@ struct RankWeights {
 /// Weights of the model that the argument names: source `unknown` when nothing tells.
 Weights find_weights(const std::string& argument, std::vector<Note>& notes);
 
-/// Under attention data parallelism every rank holds all attention weights and its share of the experts;
-/// whole_but_experts: everything but the experts (vLLM, whose ranks are data-parallel ones with TP 1).
-RankWeights weights_on_rank(const Weights& weights, const Sharding& sharding, bool attention_dp, u32 stage,
-                            bool whole_but_experts = false);
+/// A rank of stage `stage` in one of `dp` data-parallel groups of `sharding`. engine: as --engine names it, or empty.
+struct RankPlace {
+    std::string_view engine{};
+    Sharding sharding{};
+    bool attention_dp = false;
+    u32 dp = 1;
+    u32 stage = 0;
+    bool whole_shared_experts = false;
+};
+
+/// By the engine's rule. vLLM deals experts over the ranks of all data-parallel groups, each of which holds the rest;
+/// groups of other engines are replicas. Under attention data parallelism SGLang holds attention and the input
+/// embedding whole, TensorRT-LLM all but the experts. llama.cpp keeps the input embedding on the host.
+RankWeights weights_on_rank(const Weights& weights, const RankPlace& place);
 
 /// --gpu --gpus --gpu-mem --util --fraction-of --kv-budget --non-kv-bytes --overhead --overhead-from
 /// --weights-bytes

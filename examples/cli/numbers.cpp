@@ -112,9 +112,9 @@ void ShardingOptions::add_to(CLI::App& verb) {
     shown(verb.add_option_function<u32>("--decode-context-parallel-size", among,
                                         "Context ranks among the tensor ranks (vLLM)"))
         ->excludes(own);
-    size("--dp,--data-parallel-size", dp, "Replicas: whole requests dealt");
+    size("--dp,--data-parallel-size", dp, "Replicas of all that: whole requests dealt");
     verb.add_flag("--dp-attention,--enable-dp-attention", dp_attention,
-                  "Each tensor rank holds whole requests")
+                  "Each of the --tp ranks holds whole requests")
         ->group("Sharding");
     verb.add_option("--pp-split", pp_split, "Spare layers: first, middle, last or 20,21")
         ->group("Sharding")->type_name("RULE")->check(filled());

@@ -38,8 +38,7 @@ struct Search {
     SearchSpace space{};
     std::vector<u64> blocks;
     Setting asked{};
-    bool routed = false;   ///< the model has routed experts
-    bool weighed = false;  ///< its weights are known by part
+    bool routed = false;  ///< the model has routed experts
     std::string rules{};
 };
 

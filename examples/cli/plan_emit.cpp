@@ -7,17 +7,34 @@
 #include <kvcap/io/locate.hpp>
 #include <kvcap/report.hpp>
 #include <kvcap/report/launch.hpp>
+#include <utility>
 
 namespace kvcap::cli {
 
 namespace {
 
-/// How many servers a candidate is: replicas that one line of the engine cannot say as they were evaluated.
-/// (vLLM spreads experts over all ranks of a server.)
+/// How many servers a candidate is: replicas that one line of the engine cannot say.
 u32 servers_of(const Search& search, const Candidate& c) {
-    const bool one_line =
-        (search.on.face->name == "vllm" && !search.routed) || search.on.face->name == "sglang";
-    return one_line && !c.attention_dp ? 1 : c.dp;
+    const std::string_view engine = search.on.face->name;
+    return engine == "vllm" || (engine == "sglang" && !c.attention_dp) ? 1 : c.dp;
+}
+
+/// vLLM's line says ranks that hold whole requests as data-parallel ranks of TP 1.
+Candidate as_the_line_says(const Search& search, Candidate c) {
+    if (search.on.face->name == "vllm" && c.attention_dp) {
+        c.dp *= std::exchange(c.sharding.tp, 1);
+        c.attention_dp = false;
+    }
+    return c;
+}
+
+/// vLLM deals whole experts to such ranks when told so.
+void deal_whole_experts(const Search& search, Launch& launch) {
+    if (launch.engine == "vllm" && search.routed && launch.tp == 1 && launch.dp > 1) {
+        launch.tp = std::exchange(launch.dp, 1);
+        launch.attention_dp = true;
+        launch.flags.erase("enable-expert-parallel");
+    }
 }
 
 /// Requests at once that a line may ask of a rank: as the engine's own flag says; else as many as were found,
@@ -57,13 +74,15 @@ struct Tried {
     std::string why_not{};
 };
 
-Tried line_of(const Search& search, const Candidate& candidate, u64 sequences, const DeploymentOptions& on) {
+Tried line_of(const Search& search, const Candidate& found, u64 sequences, const DeploymentOptions& on) {
+    const Candidate candidate = as_the_line_says(search, found);
     DeploymentOptions beside = on;
     beside.lengths.batch.clear();
     beside.lengths.tokens =
         on.lengths.tokens.empty() ? std::to_string(search.asked.tokens.value) : on.lengths.tokens;
     Launch launch = launch_of(deployment_of(search, candidate), on, setting_of(search, candidate),
                               servers_of(search, candidate), sequences);
+    deal_whole_experts(search, launch);
     const EngineAnswer answer = evaluate(launch, beside).answer;
     if (answer.fits()) {
         carry_page(launch, answer.plan);

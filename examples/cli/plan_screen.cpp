@@ -25,6 +25,7 @@ const char* advantage(const Candidate& best, const Candidate& other) {
     return best.attention_dp                       ? "each request is held once, not on every tensor rank"
            : other.attention_dp                    ? "its weights are divided over more ranks"
            : best.sharding.pp != other.sharding.pp ? "a pipeline holds what its fullest stage holds"
+           : best.dp > other.dp                    ? "fewer tensor ranks hold each request"
            : best.sharding.tp != other.sharding.tp
                ? "heads divide over its ranks and leave more room beside the weights"
                : "its replicas hold fewer copies";
@@ -69,9 +70,7 @@ std::string reason_of(const Dropped& dropped) {
     return by_memory(why.code) ? "not enough memory for the load beside the weights"
            : queued(dropped)                 ? "more requests at once than --parallel runs"
            : why.code == Errc::not_divisible ? "context-parallel ranks beyond the copies of KV heads in TP"
-           : dropped.candidate.attention_dp && why.code == Errc::refused_combination
-               ? "attention data parallelism of a dense model, which is plain DP"
-               : report::text_of(why);
+                                             : report::text_of(why);
 }
 
 std::string table_of(const Search& search, const SearchResult& found, u32 top) {
@@ -181,8 +180,8 @@ std::string plan_screen(const Search& search, const SearchResult& found, u32 top
     out += !found.ranked.empty()     ? table_of(search, found, top)
            : nothing_possible(found) ? "nothing is possible: rules exclude every candidate, whatever the memory\n"
                                      : paragraph("nothing fits" + (miss.empty() ? "" : "; " + miss)) + '\n';
-    out += fmt::format("{} of {} candidates fit; dropped:\n", found.ranked.size(),
-                       found.ranked.size() + found.dropped.size());
+    out += fmt::format("{} of {} candidates fit{}\n", found.ranked.size(), found.ranked.size() + found.dropped.size(),
+                       found.dropped.empty() ? "" : "; dropped:");
     for (const Reason& reason : reasons_of(found)) {
         out += paragraph("  " + words(reason)) + '\n';
     }

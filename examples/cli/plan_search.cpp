@@ -7,29 +7,6 @@ namespace kvcap::cli {
 
 namespace {
 
-/// vLLM's own condition: data-parallel attention is for models with experts (else it is plain DP).
-Error refused_by_vllm(const Search& search, const Candidate& candidate) {
-    if (search.on.face->name != "vllm") {
-        return {};
-    }
-    if (candidate.attention_dp && search.weighed && !search.routed) {
-        return {.code = Errc::refused_combination};
-    }
-    return {};
-}
-
-/// Under attention data parallelism everything but attention is divided over the tensor ranks.
-Error refused(const Search& search, const Candidate& candidate) {
-    if (const Error by_vllm = refused_by_vllm(search, candidate); by_vllm.code != Errc::ok) {
-        return by_vllm;
-    }
-    const u32 heads = search.on.formats[candidate.format].model.spec.query_heads;
-    if (candidate.attention_dp && heads % candidate.sharding.tp != 0) {
-        return {.code = Errc::query_heads_not_divisible, .got = heads, .want = candidate.sharding.tp};
-    }
-    return {};
-}
-
 /// Requests by the staircases of one engine's plan; without a plan, by its verdict. llama.cpp's cells are as many as
 /// were asked for, so its plan says nothing of more. The length as `fit` finds it.
 Outcome most_of(const Deployment& on, const Setting& setting, const PoolPlan& plan, u64 holders) {
@@ -60,9 +37,6 @@ Result<u64> read_per_token(const Search& search, const Candidate& candidate) {
 
 /// With `extra` more memory on each GPU, or more --kv-budget.
 Result<Outcome> outcome_of(const Search& search, const Candidate& candidate, Bytes extra = {}) {
-    if (const Error why = refused(search, candidate); why.code != Errc::ok) {
-        return why;
-    }
     const Result<u64> read = read_per_token(search, candidate);
     if (!read) {
         return read.error();

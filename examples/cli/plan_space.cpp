@@ -60,7 +60,8 @@ void limit_space(Search& search) {
     const std::string_view engine = search.on.face->name;
     search.space.cp_inside_tp = engine == "vllm";
     search.on.cp_among_tp = search.space.cp_inside_tp;
-    search.space.attention_dp = engine != "llamacpp";
+    // vLLM's tensor ranks that hold whole requests are its data-parallel ranks: TP 1 DP N, unless asked for as such.
+    search.space.attention_dp = engine == "vllm" ? search.asked.attention_dp : engine != "llamacpp";
     search.space.most_cp = search.on.face->no_context_ranks.empty() ? search.space.most_cp : 1;
     search.space.remainder = search.on.face->remainder.value_or(Remainder::first);
     const bool blocks = std::any_of(search.blocks.begin(), search.blocks.end(), [](u64 n) { return n != 0; });
@@ -115,11 +116,11 @@ void fix_space(Search& search, const PlanOptions& options) {
         stop(Exit::usage, fmt::format("{}: context ranks among the tensor ranks are vLLM's; {} has none", among,
                                       search.on.face->title));
     }
-    const bool by_dp = asked.attention_dp && options.fixes("--dp") && search.on.dp == 1;
-    search.space.only_tp = by_dp ? asked.sharding.tp : fixed("--tp", said.tp);
+    search.space.only_tp = fixed("--tp", said.tp);
     search.space.only_pp = fixed("--pp", said.pp);
     search.space.only_cp = options.fixes(among) ? said.cp : fixed("--cp", said.cp);
-    search.space.only_dp = by_dp ? 1 : fixed("--dp", said.dp);
+    const bool one_group = asked.attention_dp && search.on.face->name == "vllm";  // more are as many ranks again
+    search.space.only_dp = one_group && !options.fixes("--dp") ? 1 : fixed("--dp", said.dp);
     search.space.only_attention_dp = asked.attention_dp;
     if (options.fixes("--pp-split")) {
         const Sharding split = split_under(*search.on.face, said);
@@ -144,7 +145,6 @@ Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
     search.on.formats = formats_to_try(options, *search.on.face);
     for (const WeightGroup& group : search.on.weights_known.groups) {
         search.routed = search.routed || group.part == WeightPart::experts;
-        search.weighed = search.weighed || group.part == WeightPart::attention;
     }
     search.asked = options.on.any_setting(search.on);
     note_share(search.on, search.asked, true, notes);

@@ -95,6 +95,7 @@ report::RooflineSheet sheet_of(const Work& work, const Machine& machine, const R
     if (asked == 0) {
         stop(Exit::usage, "--batch: a step of 0 sequences reads nothing; at least 1 is wanted");
     }
+    refuse_attention_ranks(options.sharding);
     const u64 spread = options.sharding.dp_attention ? options.sharding.tp : 1;
     const u64 of_replica = ceil_div(asked, options.sharding.dp);
     report::RooflineSheet sheet{.device = machine.device, .tokens = points[0]};

@@ -24,6 +24,12 @@ struct SizeOptions {
 
 report::SizeQuestion question(const SizeOptions& options, const Model& model) {
     refuse_context_ranks(options.sharding, options.engine.face());
+    refuse_attention_ranks(options.sharding, options.engine.face().name);
+    const u32 attention_ranks = options.sharding.dp_attention ? options.sharding.tp : 1;
+    const Error wrong = attention_ranks_error(model.spec, attention_ranks, options.engine.face());
+    if (wrong.code != Errc::ok) {
+        stop(wrong, model.label);
+    }
     report::SizeQuestion asked{.sharding = split_under(options.engine.face(), options.sharding),
                                .tp = options.sharding.tp,
                                .dp = options.sharding.dp,
@@ -71,6 +77,7 @@ std::vector<Note> notes_of(const Model& model, const report::SizeQuestion& asked
 struct Reserved {
     std::string rules;
     std::vector<report::ReservedAt> points;
+    std::vector<std::string> units;  ///< of each point, of all pools
 };
 
 Reserved reserved_by(const SizeOptions& options, const Model& model, const report::SizeQuestion& asked,
@@ -97,16 +104,18 @@ Reserved reserved_by(const SizeOptions& options, const Model& model, const repor
         notes.insert(notes.end(), all.points.empty() ? answer.notes.begin() : answer.notes.end(), answer.notes.end());
         all.rules = answer.rules;
         all.points.push_back({point.tokens, answer.reserved_request, answer.request_units, answer.unit});
+        all.units.push_back(units_words(answer));
     }
     return all;
 }
 
 std::string reserved_text(const Reserved& reserved, report::Unit unit) {
     std::string out;
-    for (const report::ReservedAt& at : reserved.points) {
-        out += paragraph(fmt::format("  {} reserves {} on a rank for a request of {} tokens ({} {})", reserved.rules,
+    for (std::size_t i = 0; i < reserved.points.size(); ++i) {
+        const report::ReservedAt& at = reserved.points[i];
+        out += paragraph(fmt::format("  {} reserves {} on a rank for a request of {} tokens ({})", reserved.rules,
                                      report::amount_and_exact(at.bytes, unit), report::grouped(at.tokens),
-                                     report::grouped(at.units), at.unit)) + '\n';
+                                     reserved.units[i])) + '\n';
     }
     return out;
 }

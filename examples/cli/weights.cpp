@@ -4,6 +4,8 @@
 #include "memory.hpp"
 
 #include <filesystem>
+#include <kvcap/engine/llamacpp/engine.hpp>
+#include <kvcap/engine/llamacpp/offload.hpp>
 #include <kvcap/io/locate.hpp>
 #include <kvcap/io/model_weights.hpp>
 
@@ -11,34 +13,25 @@ namespace kvcap::cli {
 
 namespace {
 
-/// A GGUF file's tensors: all of them, and the layers in equal parts. (llama.cpp's own split knows each
-/// block.)
+/// A GGUF file's tensors as it stores them: each block, the input embedding, and the rest as the output layer.
 Weights of_gguf(const std::filesystem::path& path) {
     const Diagnosed<gguf::GgufModel> read = gguf::read_file(path.string());
     if (!read) {
         return {};
     }
-    const Weights shape = io::even_layers(read->model.spec.layers);
-    return spread(shape, WeightSource::gguf, read->weights.bytes, {});
+    const gguf::Weights& file = read->weights;
+    Weights all{.source = WeightSource::gguf, .layers = read->model.spec.layers, .tied = file.tied};
+    all.add({.part = WeightPart::embedding, .layer = no_layer, .bytes = file.input});
+    for (std::size_t i = 0; i < file.blocks.size(); ++i) {
+        all.add({.part = WeightPart::dense, .layer = static_cast<u32>(i), .bytes = file.blocks[i]});
+    }
+    all.add({.part = WeightPart::head, .layer = no_layer, .bytes = file.output});
+    return all;
 }
 
-/// How many bytes an element of a quantised linear layer takes, by the config's own words: 1 for 8-bit
-/// methods, 0 when the words do not tell; `method` is set when the weights are quantised at all.
-u32 quantised_bytes(const std::string& config, std::string& method) {
-    const Diagnosed<JsonDocument> document = load_json(config);
-    if (!document) {
-        return 0;
-    }
-    const JsonValue root = root_of(*document);
-    for (const JsonValue outer : {root, root["text_config"], root["llm_config"], root["language_config"]}) {
-        const JsonValue words = outer["quantization_config"];
-        if (words["quant_method"].is_text()) {
-            method = std::string{words["quant_method"].text()};
-        }
-        if (words["quant_algo"].is_text()) {
-            method += " " + std::string{words["quant_algo"].text()};
-        }
-    }
+/// How many bytes an element of a quantised linear layer takes, by the config's own words: 1 for 8-bit methods, 0 when
+/// the words do not tell.
+u32 quantised_bytes(const std::string& method) {
     const bool eight = method.find("fp8") != std::string::npos || method.find("FP8") != std::string::npos;
     const bool four = method.find("FP4") != std::string::npos || method.find("fp4") != std::string::npos;
     return eight && !four ? 1 : 0;
@@ -50,8 +43,8 @@ Diagnosed<Weights> requantised(Diagnosed<Weights> derived, const std::string& co
     if (!derived || derived->source != WeightSource::derived) {
         return derived;
     }
-    std::string method;
-    const u32 bytes = quantised_bytes(config, method);
+    const std::string method = io::quantisation_of(config);
+    const u32 bytes = quantised_bytes(method);
     if (method.empty()) {
         return derived;
     }
@@ -110,15 +103,93 @@ Weights find_weights(const std::string& argument, std::vector<Note>& notes) {
     return *found.value;
 }
 
-RankWeights weights_on_rank(const Weights& weights, const Sharding& sharding, bool attention_dp, u32 stage,
-                            bool whole_but_experts) {
+namespace {
+
+/// How an engine deals weights to a rank, other than llama.cpp.
+WeightSplit split_of(const RankPlace& place) {
+    WeightSplit split{.sharding = place.sharding, .attention_dp = place.attention_dp};
+    if (place.engine == "vllm") {
+        const u64 experts = saturating_product(split.tp(), place.dp);
+        split.sharding.tp = place.attention_dp ? 1 : place.sharding.tp;  // such ranks are data-parallel ones of TP 1
+        split.ep = static_cast<u32>(smaller(experts, ~u32{0}));
+        split.attention_dp = false;
+        return split;
+    }
+    split.ep = place.attention_dp ? split.tp() : 1;
+    split.others = place.engine == "sglang"   ? OtherParts::embedding_whole
+                   : place.engine == "trtllm" ? OtherParts::whole
+                                              : OtherParts::divided;
+    return split;
+}
+
+/// What is dense in a layer with routed experts are its shared ones.
+Weights with_whole_shared_experts(Weights weights) {
+    std::vector<bool> routed(io::most_weight_layers, false);
+    for (const WeightGroup& group : weights.groups) {
+        if (group.part == WeightPart::experts && group.layer < routed.size()) {
+            routed[group.layer] = true;
+        }
+    }
+    for (WeightGroup& group : weights.groups) {
+        const bool shared = group.part == WeightPart::dense && group.layer < routed.size() && routed[group.layer];
+        group.part = shared ? WeightPart::whole : group.part;
+    }
+    return weights;
+}
+
+/// By the rule of every engine but llama.cpp.
+Result<Bytes> on_rank(const Weights& weights, const RankPlace& place) {
+    return place.whole_shared_experts
+               ? weights_on_rank(with_whole_shared_experts(weights), split_of(place), place.stage)
+               : weights_on_rank(weights, split_of(place), place.stage);
+}
+
+/// The groups as llama.cpp knows them: blocks, the input embedding, and the output layer with everything else.
+Bytes of_blocks_on_device(const Weights& weights, const RankPlace& place) {
+    std::vector<u64> blocks(weights.layers, 0);
+    llamacpp::BlockWeights file{.tied = weights.tied};
+    for (const WeightGroup& group : weights.groups) {
+        if (group.layer != no_layer && group.layer >= blocks.size()) {
+            blocks.resize(smaller(u64{group.layer} + 1, gguf::most_weight_blocks), 0);
+        }
+        u64& to = group.layer < blocks.size()             ? blocks[group.layer]
+                  : group.part == WeightPart::embedding ? file.input
+                                                        : file.output;
+        to = saturating_sum(to, group.bytes);
+    }
+    llamacpp::Card card{};
+    card.blocks.count = static_cast<u32>(smaller(blocks.size(), llamacpp::max_blocks));
+    file.blocks = blocks.data();
+    file.count = static_cast<u32>(blocks.size());
+    return {llamacpp::weights_per_device(card, llamacpp::devices_of(card, place.sharding), file).device[place.stage]};
+}
+
+/// -sm tensor cuts rows, else whole blocks lie on a device. What more devices than llama.cpp has would hold is nothing.
+Result<Bytes> on_llama_device(const Weights& weights, const RankPlace& place) {
+    if (place.sharding.pp > llamacpp::most_devices) {
+        return Bytes{};
+    }
+    if (place.sharding.tp == 1) {
+        return of_blocks_on_device(weights, place);
+    }
+    Weights here = weights;
+    std::erase_if(here.groups, [](const WeightGroup& group) { return group.part == WeightPart::embedding; });
+    for (const WeightGroup& group : weights.groups) {
+        if (weights.tied && group.part == WeightPart::embedding) {
+            here.add({.part = WeightPart::head, .layer = no_layer, .bytes = group.bytes});
+        }
+    }
+    return weights_on_rank(here, {.sharding = place.sharding}, place.stage);
+}
+
+}  // namespace
+
+RankWeights weights_on_rank(const Weights& weights, const RankPlace& place) {
     if (weights.source == WeightSource::unknown || weights.bytes == 0) {
         return {};
     }
-    WeightSplit split{
-        .sharding = sharding, .ep = attention_dp ? sharding.tp : 1, .attention_dp = attention_dp};
-    split.sharding.tp = attention_dp && whole_but_experts ? 1 : sharding.tp;
-    const Result<Bytes> bytes = weights_on_rank(weights, split, stage);
+    const Result<Bytes> bytes =
+        place.engine == "llamacpp" ? on_llama_device(weights, place) : on_rank(weights, place);
     if (!bytes) {
         return {};
     }

@@ -70,7 +70,9 @@ Result<WeightReads> Work::reads(const Sharding& split, bool attention_dp, u64 to
 }
 
 Bytes Work::stored(const Sharding& split, bool attention_dp, u32 stage) const {
-    return weights_given ? *weights_given : weights_on_rank(weights, split, attention_dp, stage).bytes;
+    return weights_given ? *weights_given
+                         : weights_on_rank(weights, {.sharding = split, .attention_dp = attention_dp, .stage = stage})
+                               .bytes;
 }
 
 Work work_of(const ModelOptions& options, const ShardingOptions& sharding, const std::string& weights_bytes) {

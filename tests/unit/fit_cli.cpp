@@ -46,7 +46,7 @@ TEST_CASE("fit and pools say which GPUs the split leaves idle", "[cli][fit]") {
     CHECK(note(checked("fit", fit + "8 --tp 4"), "--gpus").rfind("the split takes 4 of 8, and 4 are idle", 0) == 0);
     CHECK(note(checked("fit", fit + "3 --pp 2"), "--gpus").find("1 is idle") != std::string::npos);
     CHECK(note(checked("fit", fit + "8 --tp 4 --dp 2"), "--gpus").empty());
-    CHECK(note(checked("fit", fit + "8 --dp 8 --dp-attention"), "--gpus").empty());
+    CHECK(note(checked("fit", fit + "8 --tp 8 --dp-attention"), "--gpus").empty());
     CHECK(note(checked("fit", fit + "8 --tp 2 --cp 4"), "--gpus").empty());
     CHECK(note(checked("fit", "llama-3.1-8b --gpu h100 --tokens 8k"), "--gpus").empty());
     CHECK(note(checked("pools", fit + "2"), "--gpus").find("1 is idle") != std::string::npos);

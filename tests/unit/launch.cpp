@@ -105,6 +105,12 @@ TEST_CASE("launch lines as people write them", "[launch]") {
     CHECK(experts.attention_dp);
     CHECK(experts.tp == 8);
     CHECK(experts.dp == 1);
+    const Launch both = read("vllm serve m -tp 2 -dp 4 --enable-expert-parallel");
+    CHECK_FALSE(both.attention_dp);
+    CHECK(both.tp == 2);
+    CHECK(both.dp == 4);
+    CHECK(both.flags.count("enable-expert-parallel") == 1);
+    CHECK(read(report::launch_line(both)) == both);
     const Launch sglang = read(
         "python3 -m sglang.launch_server --model-path m --tp 16 --dp 16 --enable-dp-attention "
         "--max-running-requests 64 --mem-fraction-static 0.8");
@@ -327,7 +333,6 @@ TEST_CASE("launch lines that say nothing or nonsense are refused at their place"
     refused("vllm serve m -tp 0", "-tp: \"0\"");
     refused("vllm serve m -tp 99999999999999999999", "-tp");
     refused("vllm serve m --max-model-len ten", "--max-model-len: \"ten\"");
-    refused("vllm serve m -tp 2 -dp 4 --enable-expert-parallel", "--data-parallel-size");
     refused("python -m sglang.launch_server --model-path m --tp 8 --dp 3 --enable-dp-attention", "--dp-size");
     refused("llama-server -c 4096", "model");
     refused("vllm serve m --max-model-len auto", "kvcap fit");

@@ -12,7 +12,7 @@
 
 namespace kvcap::inline v1::report {
 
-/// What an engine sets aside on the fullest rank for one request: bytes, and units of its scarcest pool.
+/// What an engine sets aside on the fullest rank for one request: bytes, and units of its first pool.
 struct ReservedAt {
     u64 tokens = 0;
     Bytes bytes{};

@@ -247,10 +247,9 @@ private:
 
     void finish() {
         if (read_.engine == "vllm" && expert_parallel_ && read_.dp > 1) {
-            read_.attention_dp = true;  // each data-parallel rank holds whole requests
-            read_.tp == 1 ? static_cast<void>(read_.tp = std::exchange(read_.dp, 1))
-                          : refuse("--data-parallel-size", std::to_string(read_.dp),
-                                   "one of tensor and data parallelism beside expert parallelism");
+            read_.attention_dp = read_.tp == 1;  // each data-parallel rank is one that holds whole requests
+            read_.attention_dp ? static_cast<void>(read_.tp = std::exchange(read_.dp, 1))
+                               : static_cast<void>(read_.flags["enable-expert-parallel"]);
         }
         if (read_.engine == "sglang" && read_.attention_dp) {
             if (read_.dp != read_.tp) {
