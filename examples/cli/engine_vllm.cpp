@@ -38,7 +38,7 @@ bool reserves_for_steps(const ModelSpec& model) {
 
 vllm::Options options_of(const EngineQuestion& question, const vllm::Rules& rules, EngineAnswer& answer,
                          bool& as_formed) {
-    vllm::Options options = unsaid(question, rules);
+    vllm::Options options = unsaid_options(question, rules);
     options.kv_dtype = dtype_of(question, rules, as_formed);
     options.max_model_len = question.max_len;
     options.max_num_batched_tokens = step_of(question, rules);

@@ -98,7 +98,7 @@ void refuse_block(const EngineQuestion& question, const vllm::Rules& rules, Engi
     answer.error = {.code = Errc::refused_combination};
 }
 
-vllm::Options unsaid(const EngineQuestion& question, const vllm::Rules& rules) {
+vllm::Options unsaid_options(const EngineQuestion& question, const vllm::Rules& rules) {
     const ReadModel& read = question.model->read;
     return vllm::options_unsaid(rules, read.spec,
                                 {.memory = question.gpu_memory,
@@ -108,7 +108,7 @@ vllm::Options unsaid(const EngineQuestion& question, const vllm::Rules& rules) {
 }
 
 u64 step_of(const EngineQuestion& question, const vllm::Rules& rules) {
-    return question.number("max-num-batched-tokens", unsaid(question, rules).max_num_batched_tokens);
+    return question.number("max-num-batched-tokens", unsaid_options(question, rules).max_num_batched_tokens);
 }
 
 bool overlaps(const EngineQuestion& question, const vllm::Rules& rules) {
@@ -129,7 +129,7 @@ void note_defaults(const EngineQuestion& question, const vllm::Rules& rules, std
     }
     const bool said = question.has("async-scheduling") || question.has("no-async-scheduling");
     if (!said && vllm::overlaps_unsaid(rules) && rules.has(vllm::Change::all_in_flight)) {
-        const vllm::Options options = unsaid(question, rules);
+        const vllm::Options options = unsaid_options(question, rules);
         notes.push_back({Origin::derived, "--async-scheduling",
                          fmt::format("on, as vLLM does by default: {} batches are in flight",
                                      vllm::batches_in_flight(options, question.sharding.pp))});

@@ -26,7 +26,7 @@ vllm::KvDtype dtype_of(const EngineQuestion& question, const vllm::Rules& rules,
 void refuse_block(const EngineQuestion& question, const vllm::Rules& rules, EngineAnswer& answer);
 
 /// What vLLM's API server takes for this model on the GPU named where its command line says nothing.
-vllm::Options unsaid(const EngineQuestion& question, const vllm::Rules& rules);
+vllm::Options unsaid_options(const EngineQuestion& question, const vllm::Rules& rules);
 
 /// Tokens of a step: as asked, else as unsaid.
 u64 step_of(const EngineQuestion& question, const vllm::Rules& rules);
