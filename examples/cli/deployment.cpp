@@ -13,6 +13,15 @@ u64 Deployment::sequences_of_one(const Setting& setting) const {
     return ceil_div(setting.sequences, engines);
 }
 
+u64 Deployment::longest_asked() const {
+    return larger(max_len, (mix.each[0].prompt + mix.each[0].decoded).value);
+}
+
+bool Deployment::beyond_context() const {
+    const u64 stated = formats[0].model.read.max_context;
+    return stated != 0 && longest_asked() > stated;
+}
+
 u64 context_limit(const Model& model) {
     return model.read.max_context != 0 ? model.read.max_context : u64{1} << 24;
 }

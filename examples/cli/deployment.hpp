@@ -41,6 +41,11 @@ public:
     bool cp_among_tp = false;  ///< context ranks are tensor ranks
     u64 max_len = 0;  ///< 0: the longest request of the mix
 
+    /// Tokens of the longest request, or that the engine is started for.
+    u64 longest_asked() const;
+    /// Whether those are more than the context that the model states.
+    bool beyond_context() const;
+
     /// Requests of one engine: data-parallel replicas, and ranks under attention data parallelism, get whole
     /// requests; this is the fullest one.
     u64 sequences_of_one(const Setting& setting) const;
@@ -83,6 +88,9 @@ u64 context_limit(const Model& model);
 /// What keeps the longest request from being longer: "model" (the context it states), "engine" (its memory and its
 /// options), or "search" (no context is stated, and all of context_limit fits).
 const char* bound_of(u64 longest, const Model& model);
+
+/// "beyond the model's context: ...", and what the engine does then; empty when it is not.
+std::string beyond_words(const Deployment& on);
 
 /// What one rank's attention is split by: whole requests under attention data parallelism.
 Sharding attention_split(const Setting& setting);

@@ -2,6 +2,7 @@
 // From flags to a deployment: the model as its engine stores it, the memory, the split and the load.
 #include "context_ranks.hpp"
 #include "deployment.hpp"
+#include "pairs.hpp"
 
 #include <kvcap/io/spec_line.hpp>
 
@@ -101,6 +102,7 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     refuse_formats(*on.face, model);
     const Model asked = load_for(*on.face, model, notes);
     notes.insert(notes.end(), asked.notes.begin(), asked.notes.end());
+    note_unused(lengths, asked.spec, notes);
     on.formats.push_back({model.kv_cache_dtype, asked});
     for (const std::string_view smaller : on.face->formats) {
         const bool plain = model.kv_cache_dtype == "auto" || model.kv_cache_dtype == "bf16" ||
@@ -129,16 +131,8 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     on.cp_among_tp = among_tensor_ranks(sharding, on.face->name);
     on.gpus = u64{sharding.tp} * sharding.dp * sharding.pp * own_context_ranks(sharding, on.face->name);
     note_replicas(sharding, on.gpus, notes);
-    const u64 allowed = asked.read.max_context;
-    for (const Lengths& each : on.mix.each) {
-        if (allowed != 0 && (each.prompt + each.decoded).value > allowed) {
-            notes.push_back(
-                {Origin::assumed, "--tokens",
-                 fmt::format(
-                     "{} are more than the {} tokens of context that the model states; engines refuse it",
-                     report::grouped((each.prompt + each.decoded).value), report::grouped(allowed))});
-            break;
-        }
+    if (on.beyond_context()) {
+        notes.push_back({Origin::derived, max_model_len.empty() ? "--tokens" : "--engine-max-len", beyond_words(on)});
     }
     if (memory.gpus != 0 && on.gpus > memory.gpus) {
         stop(Exit::usage, fmt::format("the split needs {} GPUs and --gpus says {}", on.gpus, memory.gpus));

@@ -269,7 +269,8 @@ EngineFlags EngineOptions::flags() const {
         const bool known = std::any_of(chosen.flags.begin(), chosen.flags.end(),
                                        [&](std::string_view text) { return flag_of(text).name == name; });
         if (!known) {
-            stop(Exit::usage, fmt::format("--{} means nothing to {}", name, chosen.title));
+            stop(Exit::usage, fmt::format("--{} means nothing to {}{}", name, chosen.title,
+                                          chosen.name == "exact" ? "; --engine names whose it is" : ""));
         }
     }
     return flags;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kvcap fit MODEL: does it fit, by how much, and what is the smallest change if not?
 #include "fit.hpp"
+#include "pairs.hpp"
 
 #include <memory>
 
@@ -41,6 +42,7 @@ void run(const FitOptions& options, Session& session) {
     Deployment on = options.on.deployment(notes);
     const Setting asked = options.on.setting(on);
     note_idle(on, options.on.memory.gpus, notes);
+    note_unused(options.on.sharding, notes);
     const u32 gpus = options.on.memory.gpus != 0 ? options.on.memory.gpus / options.on.sharding.dp : 64;
     Finding found = find(on, asked, gpus);
     found.notes = std::move(notes);

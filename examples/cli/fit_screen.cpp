@@ -177,6 +177,7 @@ void print_fit(const Finding& found, report::Unit unit, Session& session) {
     std::string out = heading(model, "rules: " + found.answer.rules, session);
     out += held_table(found, unit);
     out += '\n' + session.bold(paragraph(verdict_words(found))) + '\n';
+    out += beyond_text(found.on, session);
     if (found.room) {
         out += capacity_words(found);
     }
@@ -198,7 +199,7 @@ std::string fit_json(const Finding& found) {
     json.field("rules", found.answer.rules).field("backend", found.answer.backend);
     json.field("kv_cache_dtype_asked", found.on.formats[0].dtype);
     write_setting(json, found.asked, found.on);
-    json.field("fits", found.fits);
+    json.field("fits", found.fits).field("beyond_context", found.on.beyond_context());
     if (found.room) {
         json.field("fits_if_non_kv_at_most_bytes", *found.room);
     } else {

@@ -44,6 +44,16 @@ void run(const LlamaOptions& o, bool parallel_given, Session& session) {
     session.exit = found.sized && found.layered() && !found.fits() ? Exit::does_not_fit : Exit::ok;
 }
 
+/// llama.cpp's words and negative numbers for every block.
+std::string whole_model(std::string& layers) {
+    const bool negative = layers.size() > 1 && layers[0] == '-' &&
+                          layers.find_first_not_of("0123456789", 1) == std::string::npos;
+    if (negative || layers == "all" || layers == "auto") {
+        layers = std::to_string(LlamaOptions{}.gpu_layers);
+    }
+    return {};
+}
+
 }  // namespace
 
 void add_llamacpp(CLI::App& app, Session& session) {
@@ -64,7 +74,8 @@ void add_llamacpp(CLI::App& app, Session& session) {
     verb->add_option("--draft-max", o->rollback,
                      "Draft tokens of MTP speculation: rows that states can go back to");
     verb->add_flag("--server", o->server, "What llama-server chooses where nothing is said");
-    verb->add_option("--gpu-layers", o->gpu_layers, "-ngl: blocks on devices; all unless said");
+    verb->add_option("--gpu-layers", o->gpu_layers, "-ngl: blocks on devices; all unless said")
+        ->transform(CLI::Validator{whole_model, ""});
     verb->add_option("--split-mode", o->split_mode, "-sm: layer or tensor")->capture_default_str();
     verb->add_option("--tensor-split", o->shares, "-ts: shares of the devices, as 3,1")->delimiter(',');
     verb->add_option("--device", o->devices, "Free memory of each device, as 24GiB,24GiB")->delimiter(',');

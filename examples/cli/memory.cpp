@@ -83,6 +83,29 @@ Bytes memory_of(const std::string& text, std::string_view flag) {
     return bytes;
 }
 
+/// The device: its memory, and what an engine chooses by it. Beside a budget that is all that it says.
+void take_device(const MemoryOptions& options, Memory& memory, std::vector<Note>& notes) {
+    const bool budget = !options.kv_budget.empty();
+    if (!options.gpu_mem.empty()) {
+        memory.total = memory_of(options.gpu_mem, "--gpu-mem");
+        memory.described = report::amount(memory.total) + " a GPU";
+    } else if (!options.gpu.empty()) {
+        const Gpu gpu = gpu_named(options.gpu);
+        memory.total = gpu.total();
+        memory.described = fmt::format("{}, {}", gpu.title, report::amount(gpu.total()));
+        memory.gpu = gpu.title;
+        memory.capability = gpu.capability;
+        if (gpu.reported.value == 0 && !budget) {
+            notes.push_back({Origin::assumed, "--gpu " + gpu.name,
+                             "nominal memory: what its driver shows is a little less and not recorded"});
+        }
+    }
+    if (budget && memory.total.value != 0) {
+        notes.push_back({Origin::assumed, options.gpu.empty() ? "--gpu-mem" : "--gpu",
+                         "says which device it is; the bytes for the cache are --kv-budget's"});
+    }
+}
+
 }  // namespace
 
 Gpu gpu_named(const std::string& name) {
@@ -150,26 +173,14 @@ Memory memory_of(const MemoryOptions& options, bool share_of_free, std::vector<N
     if (!options.gpu.empty() && !options.gpu_mem.empty()) {
         stop(Exit::usage, "--gpu and --gpu-mem: the memory is said twice; one of them is wanted");
     }
+    take_device(options, memory, notes);
     if (!options.kv_budget.empty()) {
         memory.by_budget = true;
         memory.budget = memory_of(options.kv_budget, "--kv-budget");
         memory.described = "budget " + report::amount_and_exact(memory.budget) + " a rank";
         return memory;
     }
-    if (!options.gpu_mem.empty()) {
-        memory.total = memory_of(options.gpu_mem, "--gpu-mem");
-        memory.described = report::amount(memory.total) + " a GPU";
-    } else if (!options.gpu.empty()) {
-        const Gpu gpu = gpu_named(options.gpu);
-        memory.total = gpu.total();
-        memory.described = fmt::format("{}, {}", gpu.title, report::amount(gpu.total()));
-        memory.gpu = gpu.title;
-        memory.capability = gpu.capability;
-        if (gpu.reported.value == 0) {
-            notes.push_back({Origin::assumed, "--gpu " + gpu.name,
-                             "nominal memory: what its driver shows is a little less and not recorded"});
-        }
-    } else {
+    if (memory.total.value == 0) {
         stop(Exit::usage, "no memory is said: give --gpu NAME, --gpu-mem 80GiB, or --kv-budget 40GiB");
     }
     if (options.fraction_of != "total" && options.fraction_of != "free" && options.fraction_of != "auto") {

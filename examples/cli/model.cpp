@@ -94,6 +94,25 @@ void ModelOptions::add_formats_to(CLI::App& verb) {
     option("--index-dtype", index_dtype, "Index keys: auto, bf16, fp8 ...");
 }
 
+namespace {
+
+/// What a format was given for, or that no layer keeps what it is the format of.
+void note_given(Model& model, const char* flag, const std::string& format, Role role, const char* kept) {
+    if (format == "auto") {
+        return;
+    }
+    for (const LayerForm& form : model.spec.forms) {
+        for (const Stream& stream : form.streams) {
+            if (stream.role == role) {
+                return model.notes.push_back({Origin::given, flag, format});
+            }
+        }
+    }
+    model.notes.push_back({Origin::assumed, flag, fmt::format("{} changes nothing: no layer keeps {}", format, kept)});
+}
+
+}  // namespace
+
 Model load(const ModelOptions& options) {
     Diagnosed<ReadModel> read =
         options.model == "-" ? read_model_text(read_input()) : read_model(options.model, card_source());
@@ -114,14 +133,9 @@ Model load(const ModelOptions& options) {
                 .notes = std::move(read.notes),
                 .argument = options.model};
     model.notes.insert(model.notes.end(), stored.notes.begin(), stored.notes.end());
-    const auto given = [&](const char* flag, const std::string& format) {
-        if (format != "auto") {
-            model.notes.push_back({Origin::given, flag, format});
-        }
-    };
-    given("--state-dtype", options.state_dtype);
-    given("--conv-dtype", options.conv_dtype);
-    given("--index-dtype", options.index_dtype);
+    note_given(model, "--state-dtype", options.state_dtype, Role::state, "a recurrent state");
+    note_given(model, "--conv-dtype", options.conv_dtype, Role::conv, "a convolution state");
+    note_given(model, "--index-dtype", options.index_dtype, Role::index, "index keys");
     for (Note& note : model.notes) {
         note = {note.origin, printable(note.where), printable(note.text)};
     }

@@ -74,7 +74,9 @@ struct Reason {
 };
 
 /// What was dropped: "6 x not enough memory for the load beside the weights" and so on, each reason once.
-std::vector<Reason> reasons_of(const SearchResult& found);
+std::vector<Reason> reasons_of(const Search& search, const SearchResult& found);
+/// The engine's own words for refusing a candidate; empty when it has none.
+std::string refusal_of(const Search& search, const Candidate& candidate);
 std::string words(const Reason& reason);
 /// Whether rules dropped all there is: nothing was possible, whatever the memory.
 bool nothing_possible(const SearchResult& found);
@@ -86,8 +88,8 @@ std::string miss_words(const Search& search, const std::optional<Miss>& miss);
 std::string plan_screen(const Search& search, const SearchResult& found, u32 top, const Session& session);
 std::string plan_json(const Search& search, const SearchResult& found, const std::vector<Note>& notes);
 
-/// "tp", "pp", "cp", "dp" and "dp_attention", as both of plan's schemas have them.
-void write_split(report::Json& json, const Sharding& sharding, u32 dp, bool attention_dp);
+/// "tp", "pp", "cp", "dp", "dp_attention" and "cp_among_tp", as both of plan's schemas have them.
+void write_split(report::Json& json, const Sharding& sharding, u32 dp, bool attention_dp, bool cp_among_tp);
 
 /// --emit: the line on stdout; what it rests on, or why there is none, as remarks.
 void emit_line(const Search& search, const SearchResult& found, const PlanOptions& options,

@@ -91,6 +91,18 @@ Tried line_of(const Search& search, const Candidate& found, u64 sequences, const
     return {.why_not = answer.runs() ? margin_words(answer) + ", for what the line asks for" : answer.refusal};
 }
 
+/// The line asks for fewer at once than were found to fit: what engines run by default, unless more are asked for.
+void remark_fewer(const Search& search, const Ranked& each, u64 sequences, Session& session) {
+    const u64 fit = each.outcome.sequences / holders_of(each.candidate);
+    const Deployment on = deployment_of(search, each.candidate);
+    const bool said = on.face->name == "llamacpp" || on.flags.count(std::string{requests_flag(*on.face)}) != 0;
+    if (!said && sequences < fit) {
+        session.remark(fmt::format("the line runs {} at once; {} fit on each rank that holds requests: "
+                                   "--batch asks for more",
+                                   report::counted(sequences, "request", "requests"), report::grouped(fit)));
+    }
+}
+
 /// The first line that holds, best split first; a remark when it is not the best's, or when none does.
 std::string first_line(const Search& search, const SearchResult& found, const DeploymentOptions& on,
                        Session& session) {
@@ -109,6 +121,7 @@ std::string first_line(const Search& search, const SearchResult& found, const De
                                 "fit as a line says them",
                                 i + 1, split));
             }
+            remark_fewer(search, found.ranked[i], sequences, session);
             return tried.line;
         }
     }
@@ -124,7 +137,7 @@ void emit_line(const Search& search, const SearchResult& found, const PlanOption
     const std::string line = found.ranked.empty() ? "" : first_line(search, found, options.on, session);
     session.exit = !line.empty() ? Exit::ok : found.ranked.empty() ? exit_of(found) : Exit::does_not_fit;
     if (found.ranked.empty()) {
-        for (const Reason& reason : reasons_of(found)) {
+        for (const Reason& reason : reasons_of(search, found)) {
             session.remark("no line: " + words(reason));
         }
         if (const std::string miss = miss_words(search, nearest_miss(search, found)); !miss.empty()) {
@@ -133,6 +146,9 @@ void emit_line(const Search& search, const SearchResult& found, const PlanOption
     }
     if (!line.empty() && search.on.face->name == "llamacpp" && io::gguf_path(options.on.model.model).empty()) {
         session.remark("llama-server -m reads a GGUF file: put its path where the model's name stands");
+    }
+    if (search.on.beyond_context()) {
+        session.remark(beyond_words(search.on));
     }
     for (const Note& note : notes) {
         if (note.origin == Origin::assumed) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a launch line's engine says of it: its flags as a deployment, with what the line leaves to the engine.
+#include "plan_harmless.hpp"
 #include "plan_launch.hpp"
 
 #include <algorithm>
@@ -7,51 +8,6 @@
 namespace kvcap::cli {
 
 namespace {
-
-/// Flags that say nothing about memory.
-constexpr std::string_view harmless[] = {
-    "host",
-    "port",
-    "api-key",
-    "served-model-name",
-    "trust-remote-code",
-    "seed",
-    "random-seed",
-    "alias",
-    "jinja",
-    "log-level",
-    "log-level-http",
-    "uvicorn-log-level",
-    "disable-log-requests",
-    "disable-log-stats",
-    "enable-log-requests",
-    "enable-auto-tool-choice",
-    "tool-call-parser",
-    "reasoning-parser",
-    "chat-template",
-    "tokenizer",
-    "tokenizer-path",
-    "tokenizer-mode",
-    "download-dir",
-    "enable-metrics",
-    "metrics",
-    "threads",
-    "threads-batch",
-    "no-webui",
-    "generation-config",
-    "allowed-origins",
-    "root-path",
-    "ssl-keyfile",
-    "ssl-certfile",
-    "stream-interval",
-    "watchdog-timeout",
-    "log-file",
-    "verbose",
-    "attn-cp-size",  // 1: others are refused
-    "attention-context-parallel-size",
-    "dcp-size",
-    "decode-context-parallel-size",
-};
 
 /// The engine that the line starts.
 const EngineFace& face_of(const Launch& launch) {
@@ -78,6 +34,10 @@ void note_others(const Launch& launch, const std::vector<std::string_view>& othe
     std::string ignored;
     std::string strange;
     for (const std::string_view name : others) {
+        if (name == "enable-prefix-caching" && launch.engine == "vllm") {
+            note_line(notes, "--enable-prefix-caching: as vLLM starts; --mamba-cache-mode says what of states is kept");
+            continue;
+        }
         const bool several = launch.flags.find(name)->second.find(launch_values) != std::string::npos;
         const bool known =
             !several && std::find(std::begin(harmless), std::end(harmless), name) != std::end(harmless);
@@ -205,6 +165,9 @@ DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, st
         options.lengths.tokens = std::to_string(tokens_at_once(launch, notes));
     }
     options.lengths.batch = std::to_string(requests_of(launch, beside));
+    if (launch.sequences == 0 && beside.lengths.batch.empty()) {
+        note_line(notes, "says no requests at once: judged for one on each rank that holds them (--batch says more)");
+    }
     options.memory.gpus = 0;
     options.memory.util = launch.util.empty() ? beside.memory.util : launch.util;
     options.memory.kv_budget = launch.budget.empty() ? beside.memory.kv_budget : launch.budget + "B";

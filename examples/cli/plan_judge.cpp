@@ -54,13 +54,14 @@ void refuse_beside_line(const PlanOptions& options) {
 }
 
 /// The line as a value. A flag beside it that says what this line says is refused.
-Launch launch_beside(const PlanOptions& options) {
+Diagnosed<Launch> launch_beside(const PlanOptions& options) {
     char quote = '\0';
     static_cast<void>(shell_words(options.launch, quote));
     if (quote != '\0') {
         stop(Exit::usage, fmt::format("--launch: the line opens a {} and does not close it", quote));
     }
-    const Launch launch = value_of(read_launch(options.launch));
+    const Diagnosed<Launch> read = read_launch(options.launch);
+    const Launch launch = value_of(read);
     const std::string& engine = options.on.engine.engine;
     if (!engine.empty() && !is_of_engine(engine, launch.engine)) {
         stop(Exit::usage, fmt::format("--engine {} and --launch: the line starts {}", engine, launch.engine));
@@ -71,8 +72,11 @@ Launch launch_beside(const PlanOptions& options) {
         }
     };
     refuse("--util", launch.util);
-    refuse("--kv-budget", launch.budget);
-    return launch;
+    for (const char* flag : {"--kv-budget", "--util", "--fraction-of", "--non-kv-bytes", "--overhead",
+                             "--overhead-from", "--weights-bytes"}) {
+        refuse(flag, launch.budget.empty() ? "" : "its bytes for the cache, outright, are " + launch.budget);
+    }
+    return read;
 }
 
 /// As size, fit and pools refuse them.
@@ -143,12 +147,13 @@ std::string json_of(const Launch& launch, const Launched& got) {
     report::Json json;
     json.object().field("schema", "kvcap.launch/1").field("engine", launch.engine);
     json.field("rules", answer.rules).field("model", launch.model).field("servers", launch.servers);
-    write_split(json, {.tp = launch.tp, .pp = launch.pp, .cp = launch.cp}, launch.dp, launch.attention_dp);
+    write_split(json, {.tp = launch.tp, .pp = launch.pp, .cp = launch.cp}, launch.dp, launch.attention_dp,
+                got.on.cp_among_tp);
     json.field("max_len", launch.tokens).field("sequences_of_a_rank", launch.sequences);
     json.field("kv_cache_dtype", launch.dtype);
     write_load(json, got);
     json.field("runs", answer.runs()).field("fits", answer.fits()).field("refusal", answer.refusal);
-    json.field("reason", answer.reason);
+    json.field("beyond_context", got.on.beyond_context()).field("reason", answer.reason);
     json.field("margin_bytes", margin_of(answer));
     write_tightest_pool(json, answer);
     json.field("line", report::launch_line(launch));
@@ -166,6 +171,7 @@ std::string screen_of(const Launch& launch, const Launched& got, const Session& 
     out += paragraph(answer.runs()
                          ? fmt::format("{}, {}", answer.fits() ? "FITS" : "DOES NOT FIT", margin_words(answer))
                          : "DOES NOT START: " + answer.refusal) + '\n';
+    out += beyond_text(got.on, session);
     return out + notes_text(got.notes, false, session);
 }
 
@@ -173,12 +179,14 @@ std::string screen_of(const Launch& launch, const Launched& got, const Session& 
 
 void judge_line(const PlanOptions& options, Session& session) {
     refuse_beside_line(options);
-    const Launch launch = launch_beside(options);
+    const Diagnosed<Launch> read = launch_beside(options);
+    const Launch& launch = *read;
     DeploymentOptions beside = options.on;
     if (!options.gives("--batch")) {
         beside.lengths.batch.clear();
     }
     Launched got = evaluate(launch, beside);
+    got.notes.insert(got.notes.begin(), read.notes.begin(), read.notes.end());
     got.notes.insert(got.notes.end(), got.answer.notes.begin(), got.answer.notes.end());
     refuse_as_fit(options, launch, got);
     session.exit = exit_of(got.answer);

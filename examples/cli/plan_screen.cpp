@@ -64,13 +64,21 @@ bool queued(const Dropped& dropped) {
     return dropped.why.code == Errc::capacity;
 }
 
-std::string reason_of(const Dropped& dropped) {
+/// What the engine says itself where its error has no words of its own.
+std::string said_by_engine(const Search& search, const Dropped& dropped) {
+    const std::string own =
+        dropped.why.code == Errc::refused_combination ? refusal_of(search, dropped.candidate) : "";
     Error why = dropped.why;
     why.layer = no_layer;
+    return own.empty() ? report::text_of(why) : own;
+}
+
+std::string reason_of(const Search& search, const Dropped& dropped) {
+    const Error& why = dropped.why;
     return by_memory(why.code) ? "not enough memory for the load beside the weights"
            : queued(dropped)                 ? "more requests at once than --parallel runs"
            : why.code == Errc::not_divisible ? "context-parallel ranks beyond the copies of KV heads in TP"
-                                             : report::text_of(why);
+                                             : said_by_engine(search, dropped);
 }
 
 std::string table_of(const Search& search, const SearchResult& found, u32 top) {
@@ -92,7 +100,7 @@ std::string table_of(const Search& search, const SearchResult& found, u32 top) {
 
 void write_candidate(report::Json& json, const Search& search, const Candidate& candidate) {
     const StoredModel& stored = search.on.formats[candidate.format];
-    write_split(json, candidate.sharding, candidate.dp, candidate.attention_dp);
+    write_split(json, candidate.sharding, candidate.dp, candidate.attention_dp, search.on.cp_among_tp);
     json.field("kv_cache_dtype", stored.model.dtype).field("kv_cache_dtype_asked", stored.dtype);
     json.field("block_size", search.blocks[candidate.block]);
 }
@@ -127,10 +135,10 @@ std::string split_words(const Search& search, const Candidate& c) {
     return out + (search.blocks[c.block] != 0 ? fmt::format(" block {}", search.blocks[c.block]) : "");
 }
 
-std::vector<Reason> reasons_of(const SearchResult& found) {
+std::vector<Reason> reasons_of(const Search& search, const SearchResult& found) {
     std::map<std::string, Reason> counts;
     for (const Dropped& each : found.dropped) {
-        const std::string said = reason_of(each);
+        const std::string said = reason_of(search, each);
         Reason& reason = counts[said];
         reason = {said, reason.candidates + 1, !by_memory(each.why.code)};
     }
@@ -175,32 +183,33 @@ std::string plan_screen(const Search& search, const SearchResult& found, u32 top
     std::string out =
         heading(search.on.formats[0].model,
                 fmt::format("{} x {}", search.space.devices, search.on.memory.described), session);
-    out += paragraph("rules: " + search.rules) + '\n';
+    out += paragraph("rules: " + search.rules) + '\n' + beyond_text(search.on, session);
     const std::string miss = miss_words(search, nearest_miss(search, found));
     out += !found.ranked.empty()     ? table_of(search, found, top)
            : nothing_possible(found) ? "nothing is possible: rules exclude every candidate, whatever the memory\n"
                                      : paragraph("nothing fits" + (miss.empty() ? "" : "; " + miss)) + '\n';
-    out += fmt::format("{} of {} candidates fit{}\n", found.ranked.size(), found.ranked.size() + found.dropped.size(),
-                       found.dropped.empty() ? "" : "; dropped:");
-    for (const Reason& reason : reasons_of(found)) {
+    out += fmt::format("{} of {} candidates fit{}\n", found.ranked.size(),
+                       found.ranked.size() + found.dropped.size(), found.dropped.empty() ? "" : "; dropped:");
+    for (const Reason& reason : reasons_of(search, found)) {
         out += paragraph("  " + words(reason)) + '\n';
     }
     const std::string why = why_best(search, found);
     return out + (why.empty() ? "" : paragraph("why: " + why) + '\n');
 }
 
-void write_split(report::Json& json, const Sharding& sharding, u32 dp, bool attention_dp) {
+void write_split(report::Json& json, const Sharding& sharding, u32 dp, bool attention_dp, bool cp_among_tp) {
     json.field("tp", sharding.tp).field("pp", sharding.pp).field("cp", sharding.cp);
-    json.field("dp", dp).field("dp_attention", attention_dp);
+    json.field("dp", dp).field("dp_attention", attention_dp).field("cp_among_tp", cp_among_tp);
 }
 
 std::string plan_json(const Search& search, const SearchResult& found, const std::vector<Note>& notes) {
     report::Json json;
     json.object().field("schema", "kvcap.plan/1").field("model", full_name(search.on.formats[0].model));
     json.field("engine", search.on.face->name).field("rules", search.rules);
+    json.field("beyond_context", search.on.beyond_context());
     json.field("gpus", search.space.devices).field("dropped", found.dropped.size());
     json.field("nothing_possible", nothing_possible(found)).array("reasons");
-    for (const Reason& each : reasons_of(found)) {
+    for (const Reason& each : reasons_of(search, found)) {
         json.object({}, report::Layout::flat).field("candidates", each.candidates);
         json.field("reason", each.words).field("by_rule", each.by_rule).end();
     }

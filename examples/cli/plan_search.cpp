@@ -92,6 +92,12 @@ Deployment deployment_of(const Search& search, const Candidate& candidate) {
     return on;
 }
 
+std::string refusal_of(const Search& search, const Candidate& candidate) {
+    const Deployment on = deployment_of(search, candidate);
+    const Setting setting = setting_of(search, candidate);
+    return on.ask(setting, on.known_non_kv(setting)).refusal;
+}
+
 u64 holders_of(const Candidate& candidate) {
     return u64{candidate.dp} * (candidate.attention_dp ? candidate.sharding.tp : 1);
 }

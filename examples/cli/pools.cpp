@@ -2,6 +2,7 @@
 // kvcap pools MODEL: what an engine makes of the memory: blocks or slots, groups, pages, padding, and its log
 // lines.
 #include "deployment.hpp"
+#include "pairs.hpp"
 #include "screen.hpp"
 
 #include <kvcap/io/spec_line.hpp>
@@ -82,10 +83,11 @@ void write_pools(report::Json& json, const EngineAnswer& answer) {
     json.end();
 }
 
-std::string json_of(const StoredModel& stored, const std::vector<Answered>& all, const std::vector<Note>& notes) {
+std::string json_of(const Deployment& on, const std::vector<Answered>& all, const std::vector<Note>& notes) {
     report::Json json;
     json.object().field("schema", "kvcap.pools/1");
-    write_model(json, stored.model, stored.dtype);
+    write_model(json, on.formats[0].model, on.formats[0].dtype);
+    json.field("beyond_context", on.beyond_context());
     json.array("engines");
     for (const Answered& one : all) {
         json.object().field("engine", one.face->name).field("rules", one.answer.rules);
@@ -122,6 +124,18 @@ Exit exit_of_all(const std::vector<Answered>& all) {
     return least;
 }
 
+/// One engine of several: where it has no words but an end of the program, those are its refusal.
+EngineAnswer answer_or_why(const Deployment& on, const Setting& asked) {
+    try {
+        return on.ask(asked, on.known_non_kv(asked));
+    } catch (const Stop& end) {
+        const bool unknown = end.code == Exit::unknown_architecture;
+        return {.rules = std::string{on.face->title},
+                .refusal = end.text,
+                .error = {.code = unknown ? Errc::unsupported : Errc::refused_combination}};
+    }
+}
+
 void run(PoolsOptions options, Session& session) {
     options.output.begin(session);
     const report::Unit unit = options.output.unit_for({u64{1} << 40});
@@ -136,6 +150,7 @@ void run(PoolsOptions options, Session& session) {
     Deployment on = options.on.deployment(notes);
     const Setting asked = options.on.setting(on);
     note_idle(on, options.on.memory.gpus, notes);
+    note_unused(options.on.sharding, notes);
     if (!on.memory.non_kv_known && !on.memory.by_budget) {
         notes.push_back({Origin::assumed, "--non-kv-bytes",
                          "0: nothing but weights and cache; give it for real numbers"});
@@ -144,7 +159,7 @@ void run(PoolsOptions options, Session& session) {
     for (const EngineFace* face : engine_faces()) {
         if (every ? face->name != "exact" : face == on.face) {
             on.face = face;
-            all.push_back({face, on.ask(asked, on.known_non_kv(asked))});
+            all.push_back({face, every ? answer_or_why(on, asked) : on.ask(asked, on.known_non_kv(asked))});
         }
     }
     const Model& model = on.formats[0].model;
@@ -153,9 +168,9 @@ void run(PoolsOptions options, Session& session) {
     }
     session.exit = exit_of_all(all);
     if (options.output.json) {
-        return session.print(json_of(on.formats[0], all, notes));
+        return session.print(json_of(on, all, notes));
     }
-    std::string out = heading(model, on.memory.described, session);
+    std::string out = heading(model, on.memory.described, session) + beyond_text(on, session);
     for (const Answered& one : all) {
         out += screen_of(one, unit, session);
         notes.insert(notes.end(), one.answer.notes.begin(), one.answer.notes.end());

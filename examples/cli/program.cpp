@@ -3,6 +3,7 @@
 #include "program.hpp"
 
 #include "help.hpp"
+#include "pairs.hpp"
 
 #include <kvcap/io/nearest.hpp>
 #include <sstream>
@@ -122,6 +123,11 @@ int run_in(Session& session, std::vector<std::string> given) {
     app.formatter(std::make_shared<Help>());
     app.footer("Example:\n  kvcap size deepseek-v3 --tokens 32k --tp 8\n\n"
                "Exit codes: 0 ok, 1 does not fit, 2 usage, 3 bad input, 4 unknown architecture.");
+    app.parse_complete_callback([&app] {
+        for (const CLI::App* verb : app.get_subcommands()) {
+            refuse_pairs(*verb);
+        }
+    });
     add_verbs(app, session, arguments.empty() ? "" : arguments.front());
     if (arguments.empty()) {
         session.print(first_steps);

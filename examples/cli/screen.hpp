@@ -19,6 +19,10 @@ std::string paragraphs(std::string_view lines);
 /// Notes on what was assumed, or, if `all`, also on what was given or derived.
 std::string notes_text(const std::vector<Note>& notes, bool all, const Session& session);
 
+class Deployment;
+/// beyond_words as a warning in lines of their own; empty when it is not beyond.
+std::string beyond_text(const Deployment& on, const Session& session);
+
 /// "KV bf16, index fp8_128, state f32": one format for each sort of stream, "mixed" where they differ.
 std::string formats_words(const ModelSpec& model, std::string_view kv_dtype);
 

@@ -2,6 +2,7 @@
 // kvcap size MODEL: bytes held per token, per sequence, on each rank, over all ranks and each byte once.
 #include "context_ranks.hpp"
 #include "engines.hpp"
+#include "pairs.hpp"
 #include "screen.hpp"
 
 #include <kvcap/io/spec_line.hpp>
@@ -53,9 +54,11 @@ report::SizeAnswer answer_of(const SizeOptions& options, const Model& model, con
     return value_of(report::answer(model.spec, asked), model.label);
 }
 
-/// What the lengths assume, behind the notes of the reader.
-std::vector<Note> notes_of(const Model& model, const report::SizeQuestion& asked) {
+/// What the lengths and the split assume, behind the notes of the reader.
+std::vector<Note> notes_of(const SizeOptions& options, const Model& model, const report::SizeQuestion& asked) {
     std::vector<Note> notes = model.notes;
+    note_unused(options.lengths, model.spec, notes);
+    note_unused(options.sharding, notes);
     const report::SizePoint& last = asked.points.back();
     bool crosses = false;
     for (const LayerForm& form : model.spec.forms) {
@@ -143,13 +146,14 @@ void print_screen(const SizeOptions& options, const Model& model, const report::
 
 void run(const SizeOptions& options, Session& session) {
     options.output.begin(session);
+    static_cast<void>(options.engine.flags());  // of another engine, or of none
     const Model model = load(options.model);
     if (options.per_layer && model.spec.all_layers() > 65536) {
         stop(Exit::usage, "--per-layer: at most 65,536 layers are listed");
     }
     const report::SizeQuestion asked = question(options, model);
     const report::SizeAnswer size = answer_of(options, model, asked);
-    std::vector<Note> notes = notes_of(model, asked);
+    std::vector<Note> notes = notes_of(options, model, asked);
     const Reserved reserved = options.engine.engine == "exact" ? Reserved{} : reserved_by(options, model, asked, notes);
     if (options.output.csv) {
         return session.print(report::size_csv(asked, size));

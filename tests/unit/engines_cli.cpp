@@ -234,7 +234,7 @@ TEST_CASE("where nothing is said vLLM's own defaults hold, by version and GPU, a
     CHECK(batches("gemma-3-27b"));           // dense: the V2 runner
     CHECK_FALSE(batches("gpt-oss-20b"));     // experts: as many as stages
     const auto step = [&](const std::string& rest) {
-        const json all = checked("pools", "gemma-3-27b --weights-bytes 1GiB --tokens 8k " + rest);
+        const json all = checked("pools", "gemma-3-27b --tokens 8k " + rest);
         for (const json& note : all["engines"][0]["notes"]) {
             if (note["where"] == "--max-num-batched-tokens") {
                 return note["origin"].get<std::string>() + " " + note["text"].get<std::string>().substr(0, 6);
@@ -242,13 +242,13 @@ TEST_CASE("where nothing is said vLLM's own defaults hold, by version and GPU, a
         }
         return std::string{};
     };
-    CHECK(step("--gpu l40s --engine vllm@0.28.0") == "derived 2,048 ");
-    CHECK(step("--gpu a100-80g --engine vllm@0.28.0") == "derived 2,048 ");
-    CHECK(step("--gpu h100 --engine vllm@0.28.0") == "derived 8,192 ");
-    CHECK(step("--gpu b200 --engine vllm@0.27.0") == "derived 8,192 ");
-    CHECK(step("--gpu b200 --engine vllm@0.28.0") == "derived 16,384");
+    CHECK(step("--weights-bytes 1GiB --gpu l40s --engine vllm@0.28.0") == "derived 2,048 ");
+    CHECK(step("--weights-bytes 1GiB --gpu a100-80g --engine vllm@0.28.0") == "derived 2,048 ");
+    CHECK(step("--weights-bytes 1GiB --gpu h100 --engine vllm@0.28.0") == "derived 8,192 ");
+    CHECK(step("--weights-bytes 1GiB --gpu b200 --engine vllm@0.27.0") == "derived 8,192 ");
+    CHECK(step("--weights-bytes 1GiB --gpu b200 --engine vllm@0.28.0") == "derived 16,384");
     CHECK(step("--kv-budget 8GiB --engine vllm@0.28.0") == "assumed 8,192 ");
-    CHECK(step("--gpu h100 --max-num-batched-tokens 512").empty());
+    CHECK(step("--weights-bytes 1GiB --gpu h100 --max-num-batched-tokens 512").empty());
 }
 
 TEST_CASE("each format that an engine's refusal offers is read") {

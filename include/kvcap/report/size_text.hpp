@@ -220,22 +220,30 @@ private:
     }
 
     /// A row for each point: what must fit on a rank, and the exact sums.
+    /// One row for each length; on ranks what one holds and what all do, in two tables where one is too wide.
     std::string points_table() const {
-        const bool ranks = asked_.ranks() > 1;
-        std::vector<Align> align(ranks ? 5 : 3, Align::right);
-        Table table{align};
-        table.row(ranks ? Table::Cells{"tokens", "fullest rank", "exactly", "all ranks", "unique"}
-                        : Table::Cells{"tokens", "unique", "exactly"});
-        for (const SizeAnswer::At& at : answer_.points) {
-            Bytes fullest{};
-            for (const RankBytes& rank : at.held) {
-                fullest = fullest < rank.bytes ? rank.bytes : fullest;
-            }
-            Table::Cells cells{grouped(at.point.tokens), amount(fullest, unit_), exact(fullest)};
-            if (ranks) {
-                cells.insert(cells.end(), {exact(at.total), exact(at.unique)});
-            }
+        if (asked_.ranks() == 1) {
+            return points_table(true, false, "unique");
+        }
+        const std::string one = points_table(true, true, "fullest rank");
+        return widest(one) <= columns ? one
+                                      : points_table(true, false, "fullest rank") + points_table(false, true, {});
+    }
+
+    std::string points_table(bool fullest, bool all, std::string name) const {
+        Table table{std::vector<Align>(1 + (fullest ? 2 : 0) + (all ? 2 : 0), Align::right)};
+        const auto row = [&](Table::Cells cells, Table::Cells of_one, Table::Cells of_all) {
+            cells.insert(cells.end(), of_one.begin(), fullest ? of_one.end() : of_one.begin());
+            cells.insert(cells.end(), of_all.begin(), all ? of_all.end() : of_all.begin());
             table.row(cells);
+        };
+        row({"tokens"}, {std::move(name), "exactly"}, {"all ranks", "unique"});
+        for (const SizeAnswer::At& at : answer_.points) {
+            Bytes most{};
+            for (const RankBytes& rank : at.held) {
+                most = most < rank.bytes ? rank.bytes : most;
+            }
+            row({grouped(at.point.tokens)}, {amount(most, unit_), exact(most)}, {exact(at.total), exact(at.unique)});
         }
         return table.text();
     }

@@ -120,10 +120,11 @@ private:
         return whole(flag, value);
     }
 
-    /// Layers on the GPU, where that may be fewer than all: 999 and more, -1, auto and all are all.
+    /// Layers on the GPU, where that may be fewer than all: 999 and more, negative numbers, auto and all are all.
     void gpu_layers(const std::string& flag, const std::string& value) {
         read_.flags.erase("n-gpu-layers");
-        if (value == "auto" || value == "all" || value == "-1") {
+        const bool less = value.size() > 1 && value[0] == '-' && value.find_first_not_of("0123456789", 1) == value.npos;
+        if (value == "auto" || value == "all" || less) {
             return;
         }
         const u64 layers = value == "0" ? 0 : whole(flag, value);
@@ -197,9 +198,8 @@ private:
         const LaunchFlag* own = known(name);
         several_ = nullptr;
         if (own == nullptr) {
-            const std::string text = value();
-            several_ = &keep(name, text);
-            several_ = text.empty() ? nullptr : several_;
+            std::string& kept = keep(name, value());
+            several_ = kept.empty() ? nullptr : &kept;
         } else if (!own->takes_value && inside) {
             refuse(name, word.substr(equals + 1), "no value: it is a switch");
         } else if (own->takes_value && !inside && !follows) {
@@ -217,7 +217,9 @@ private:
             case LaunchField::cp: read_.cp = ranks(flag, value); return;
             case LaunchField::dp: read_.dp = ranks(flag, value); return;
             case LaunchField::tokens: read_.tokens = length(flag, value); return;
-            case LaunchField::sequences: read_.sequences = whole(flag, value); return;
+            case LaunchField::sequences:
+                read_.sequences = syntax_.engine == "llamacpp" && value == "-1" ? 0 : whole(flag, value);
+                return;
             case LaunchField::dtype: read_.dtype = value; return;
             case LaunchField::util: read_.util = share(flag, value); return;
             case LaunchField::budget: read_.budget = std::to_string(whole(flag, value, u64{1} << 50)); return;
@@ -235,13 +237,22 @@ private:
             case LaunchField::yaml:
                 if (files_.find(value) == files_.end()) {
                     refuse(flag, value,
-                           "what is in the file, which is not read, in front of the line: printf '...' > "
-                           "FILE &&");
+                           "what is in the file, which is not read, in front of the line: printf '...' > FILE &&");
                 }
                 return;
             case LaunchField::count: keep(flag, std::to_string(whole(flag, value))); return;
             case LaunchField::text: keep(flag, value); return;
             case LaunchField::ignored: return;
+        }
+    }
+
+    /// llama-server without -np, or with -1: four slots that share the cells (tools/server/server.cpp).
+    void take_slots() {
+        if (read_.sequences == 0) {
+            read_.sequences = 4;
+            read_.flags["kv-unified"] = "";
+            notes_.push_back({Origin::assumed, "launch line",
+                              "says no --parallel: 4 slots that share the cells, as llama-server starts"});
         }
     }
 
@@ -253,15 +264,14 @@ private:
         }
         if (read_.engine == "sglang" && read_.attention_dp) {
             if (read_.dp != read_.tp) {
-                refuse("--dp-size", std::to_string(read_.dp),
-                       "as many as tensor ranks, under data-parallel attention");
+                refuse("--dp-size", std::to_string(read_.dp), "as many as tensor ranks, under data-parallel attention");
             }
             read_.sequences = ceil_div(read_.sequences, read_.tp);  // the line counts those of all ranks
             read_.dp = 1;
         }
         if (read_.engine == "llamacpp") {
             (split_mode_ == "tensor" ? read_.tp : read_.pp) = split_mode_ == "none" ? 1 : devices_;
-            read_.sequences = larger(read_.sequences, 1);
+            take_slots();
             read_.flags["ctx-size"] = std::to_string(context_);
             read_.flags.emplace("cache-type-k", "f16");
             read_.flags.emplace("cache-type-v", "f16");
