@@ -134,6 +134,9 @@ void run(const AdviseOptions& options, Session& session) {
     options.output.begin(session);
     const Machine machine = machine_of(options.device);
     const Work work = work_of(options.model, options.sharding, options.weights);
+    Sharding attention = options.sharding.sharding();
+    attention.tp = options.sharding.dp_attention ? 1 : attention.tp;
+    refuse_split(work.model, attention, options.sharding, EngineOptions{}.face());
     if (!work.weights_known()) {
         stop(Exit::bad_input,
              "the weights of this model are not known, and what a step reads depends on them; give "

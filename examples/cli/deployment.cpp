@@ -193,7 +193,9 @@ void note_share(const Deployment& on, const Setting& setting, bool each, std::ve
         return;
     }
     const std::string whose = on.face->share == nullptr ? "" : fmt::format(", what {} takes", on.face->title);
-    const std::string where = each && on.face->share != nullptr ? ", of each split its own" : "";
+    Setting wide = setting;
+    wide.sharding.tp = saturating_product(setting.sharding.tp, 8) < 65536 ? setting.sharding.tp * 8 : 1;
+    const std::string where = each && on.share(wide) != on.share(setting) ? ", less with more ranks" : "";
     notes.push_back({Origin::assumed, "--util",
                      fmt::format("{} of {} memory{}{}", on.share(setting), on.memory.of_free ? "free" : "a GPU's",
                                  whose, where)});

@@ -137,7 +137,7 @@ void Output::begin(Session& session) const {
         stop(Exit::usage, "--json and --csv; wanted one of them");
     }
     if (unit != "auto" && report::unit_named(unit) == nullptr) {
-        stop(Exit::usage, fmt::format("--unit: '{}'; wanted B, KiB, MiB, GiB, TiB, kB, MB, GB or TB", unit));
+        stop(Exit::usage, fmt::format("--unit: '{}'; wanted B, KiB, MiB, GiB, TiB, PiB, kB, MB, GB or TB", unit));
     }
     session.colour = color == "always" || (color == "auto" && session.out == nullptr && colour_by_environment());
 }

@@ -186,6 +186,7 @@ TEST_CASE("roofline and advise: screens fit 80 columns, bad input is refused at 
     fails("roofline llama-3-8b --gpu h100 --compute fp7", 2, "--compute");
     fails("advise llama-3-8b --gpu h100 --goal speed", 2, "--goal: speed");
     fails("advise '32*gqa(8,128)' --gpu h100", 3, "--weights-bytes");
+    fails("advise '32*gqa(8,128)' --gpu h100 --tp 3", 2, "cannot be dealt");
     fails("advise llama-3-8b --gpu h100 --shared-prefix 64k --tokens 32k", 2, "--shared-prefix");
     fails("advise llama-3-8b --gpu h100 --fallback 2", 2, "--fallback");
     fails("advise llama-3-8b --gpu h100 --similarity /nonexistent.json", 3, "/nonexistent.json");

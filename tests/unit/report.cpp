@@ -59,6 +59,8 @@ TEST_CASE("numbers for people") {
     CHECK(unit_named("gb")->bytes == 1'000'000'000);
     CHECK(unit_named("gig") == nullptr);
     CHECK(unit_for({1u << 30}).name == "GiB");
+    CHECK(unit_for({(1'000'000 * (u64{1} << 30)) - 1}).name == "GiB");
+    CHECK(unit_for({1'000'000 * (u64{1} << 30)}).name == "PiB");
     CHECK(unit_for({90u << 20}).name == "MiB");
     CHECK(unit_for({9000}).name == "KiB");
     CHECK(factor(24.888) == "24.9x");

@@ -25,8 +25,8 @@ struct Unit {
 };
 
 inline constexpr Unit units[] = {{"B", 1},           {"KiB", u64{1} << 10}, {"MiB", u64{1} << 20},
-                                 {"GiB", u64{1} << 30}, {"TiB", u64{1} << 40}, {"kB", 1000},
-                                 {"MB", 1000000},    {"GB", 1000000000},    {"TB", 1000000000000}};
+                                 {"GiB", u64{1} << 30}, {"TiB", u64{1} << 40}, {"PiB", u64{1} << 50},
+                                 {"kB", 1000},       {"MB", 1000000},       {"GB", 1000000000},    {"TB", 1000000000000}};
 
 /// The unit of that name in any case ("gib" is GiB, "gb" is GB), or null.
 inline const Unit* unit_named(std::string_view name) {
@@ -46,8 +46,11 @@ inline std::string amount(Bytes bytes, Unit unit = {}) {
                : fmt::format("{:.3f} {}", in_unit, unit.name);
 }
 
-/// GiB; MiB or KiB where the largest amount to be shown is below a tenth of that.
+/// GiB; MiB or KiB where the largest amount to be shown is below a tenth of that; PiB from a million GiB.
 inline Unit unit_for(Bytes largest_shown) {
+    if (largest_shown.value >= 1'000'000 * units[3].bytes) {
+        return units[5];
+    }
     for (const Unit& unit : {units[3], units[2]}) {
         if (largest_shown.value >= unit.bytes / 10) {
             return unit;
