@@ -18,6 +18,9 @@ struct Slab {
 
     constexpr Result<PoolPlan> pools(const ModelSpec& model, const Sharding& ranks,
                                      const Budget& budget) const noexcept {
+        if (ranks.pp > 1) {  // a pool of every stage would be a plan of its own
+            return Error{.code = Errc::unsupported, .what = Uncovered::devices, .got = ranks.pp, .want = 1};
+        }
         PoolPlan plan{};
         u64 bytes = 0;
         for (const Cache& cache : model.caches) {
@@ -64,6 +67,7 @@ constexpr Bytes memory[] = {20_GiB, 21_GiB};
 constexpr auto plan = Slab{}.pools(model, {.tp = 2}, {memory, 2}).value();
 static_assert(plan.pools[0].each == Bytes{65'536 * 48});
 static_assert(judge(plan, {.prompt = 32768_tok}, 9).fits && !judge(plan, {.prompt = 32768_tok}, 10).fits);
+static_assert(!Slab{}.pools(model, {.tp = 2, .pp = 2}, {memory, 2}));
 
 }  // namespace mine
 

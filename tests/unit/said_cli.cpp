@@ -183,7 +183,7 @@ TEST_CASE("size: amounts of any size stay within 80 columns", "[cli][said]") {
     if (!known()) {
         return;
     }
-    for (const std::string model : {"llama-3.1-8b", "deepseek-v3", "gemma-3-27b"}) {
+    for (const std::string model : {"llama-3.1-8b", "deepseek-v3", "gemma-3-27b", "qwen3-next-80b-a3b"}) {
         for (const std::string rest : {" --batch 900000000 --tp 8 --pp 3", " --batch 99999999 --pp 3 --dp 2",
                                        " --batch 900000000 --tp 4 --tokens 1k,2k,8k,32k", " --batch 900000000"}) {
             const Ran ran = run("size " + model + rest);

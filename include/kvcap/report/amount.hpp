@@ -24,9 +24,16 @@ struct Unit {
     friend constexpr bool operator==(const Unit&, const Unit&) = default;
 };
 
-inline constexpr Unit units[] = {{"B", 1},           {"KiB", u64{1} << 10}, {"MiB", u64{1} << 20},
-                                 {"GiB", u64{1} << 30}, {"TiB", u64{1} << 40}, {"PiB", u64{1} << 50},
-                                 {"kB", 1000},       {"MB", 1000000},       {"GB", 1000000000},    {"TB", 1000000000000}};
+inline constexpr Unit units[] = {{"B", 1},
+                                 {"KiB", u64{1} << 10},
+                                 {"MiB", u64{1} << 20},
+                                 {"GiB", u64{1} << 30},
+                                 {"TiB", u64{1} << 40},
+                                 {"PiB", u64{1} << 50},
+                                 {"kB", 1000},
+                                 {"MB", 1000000},
+                                 {"GB", 1000000000},
+                                 {"TB", 1000000000000}};
 
 /// The unit of that name in any case ("gib" is GiB, "gb" is GB), or null.
 inline const Unit* unit_named(std::string_view name) {
