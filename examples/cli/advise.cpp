@@ -28,6 +28,8 @@ u32 gpus_of(const AdviseOptions& options) {
 
 namespace {
 
+constexpr const char* usual_share = "0.9";
+
 Aim aim_of(const std::string& name) {
     for (const Aim aim : {Aim::memory, Aim::latency, Aim::ttft, Aim::throughput}) {
         if (name == report::name_of(aim)) {
@@ -112,10 +114,7 @@ Asked asked_of(const AdviseOptions& options, const Work& work) {
 }
 
 auto site_of(const AdviseOptions& options, const Work& work, const Machine& machine) {
-    const double util = std::strtod(options.util.c_str(), nullptr);
-    if (!(util > 0 && util <= 1)) {
-        stop(Exit::usage, fmt::format("--util: {} is no share; wanted above 0 and at most 1", options.util));
-    }
+    const double util = cli::share_of(options.util.empty() ? usual_share : options.util);
     const auto share = static_cast<u64>(std::ceil(static_cast<double>(machine.gpu.total().value) * util));
     const Bytes room = minus(Bytes{share}, bytes_of(options.non_kv, "--non-kv-bytes")).value_or({});
     if (room.value == 0) {
@@ -133,7 +132,10 @@ auto site_of(const AdviseOptions& options, const Work& work, const Machine& mach
 void run(const AdviseOptions& options, Session& session) {
     options.output.begin(session);
     const Machine machine = machine_of(options.device);
-    const Work work = work_of(options.model, options.sharding, options.weights);
+    Work work = work_of(options.model, options.sharding, options.weights);
+    if (options.util.empty()) {
+        work.notes.push_back({Origin::assumed, "--util", fmt::format("{} of the GPU's memory", usual_share)});
+    }
     Sharding attention = options.sharding.sharding();
     attention.tp = options.sharding.dp_attention ? 1 : attention.tp;
     refuse_split(work.model, attention, options.sharding, EngineOptions{}.face());
@@ -165,9 +167,8 @@ void add_advise(CLI::App& app, Session& session) {
     verb->add_option("--gpus", options->gpus, "How many there are: replicas and more TP")
         ->group("Device")
         ->check(CLI::Range(1u, 65536u));
-    verb->add_option("--util", options->util, "Share of memory that may be used")
-        ->group("Device")
-        ->capture_default_str();
+    verb->add_option("--util", options->util, "Share of memory that may be used, 0.9")
+        ->group("Device")->check(filled());
     verb->add_option("--non-kv-bytes", options->non_kv, "Beside weights and cache")->group("Device");
     verb->add_option("--weights-bytes", options->weights, "Weights of one rank, if not known")
         ->group("Device");

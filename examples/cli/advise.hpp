@@ -14,7 +14,7 @@ struct AdviseOptions {
     LengthOptions lengths;
     DeviceOptions device;
     u32 gpus = 0;
-    std::string util = "0.9";
+    std::string util;
     std::string non_kv = "0B";
     std::string weights;
     std::string goal = "memory";

@@ -5,6 +5,7 @@
 #include "context_ranks.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace kvcap::cli {
 
@@ -82,6 +83,16 @@ double Deployment::share(const Setting& setting) const {
     return memory.util ? *memory.util : face->share == nullptr ? own : face->share(unmeasured(setting));
 }
 
+Bytes Deployment::overdrawn(const Setting& setting, Bytes non_kv) const {
+    if (memory.by_budget) {
+        return {};
+    }
+    const double part = memory.of_free ? 1 : share(setting);
+    const double all = static_cast<double>((memory.total + setting.extra_memory).value);
+    const Bytes there{static_cast<u64>(std::ceil(all * part))};
+    return minus(most_weights(setting).bytes + non_kv, there).value_or({});
+}
+
 EngineQuestion Deployment::question(const Setting& setting, Bytes non_kv) const {
     EngineQuestion question = unmeasured(setting);
     question.available = available(setting, non_kv);
@@ -138,6 +149,9 @@ EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
     }
     EngineAnswer answer = face->ask(asked);
     note_share(*this, setting, false, answer.notes);
+    if (answer.runs() && answer.by_bytes && !answer.verdict.fits) {
+        answer.verdict.lacking_bytes += overdrawn(setting, non_kv);
+    }
     const u64 wanted = (asked.longest().prompt + asked.longest().decoded).value;
     if (answer.runs() && wanted > asked.max_len) {
         answer.verdict.fits = false;
@@ -186,6 +200,14 @@ std::vector<Knob> Deployment::knobs_of(const Setting& setting) const {
     }
     all.resize(std::min<std::size_t>(all.size(), most_knobs));
     return all;
+}
+
+std::string split_words(const Sharding& sharding, u32 dp, bool attention_dp) {
+    std::string out = fmt::format("TP {}", sharding.tp);
+    out += sharding.pp > 1 ? fmt::format(" PP {}", sharding.pp) : "";
+    out += sharding.cp > 1 ? fmt::format(" CP {}", sharding.cp) : "";
+    out += dp > 1 ? fmt::format(" DP {}", dp) : "";
+    return out + (attention_dp ? " attention-DP" : "");
 }
 
 void note_share(const Deployment& on, const Setting& setting, bool each, std::vector<Note>& notes) {

@@ -55,6 +55,8 @@ public:
     /// The engine's answer when everything else takes `non_kv` on each rank, and what it is asked.
     EngineQuestion question(const Setting& setting, Bytes non_kv) const;
     EngineAnswer ask(const Setting& setting, Bytes non_kv) const;
+    /// What weights and everything else take beyond what there is; 0 where they leave something.
+    Bytes overdrawn(const Setting& setting, Bytes non_kv) const;
     /// Of a GPU's memory: as asked, else what the engine takes.
     double share(const Setting& setting) const;
     /// Non-KV bytes of the rank of `stage`, as far as they are known.
@@ -100,6 +102,9 @@ Mix mix_of(const std::string& lengths, u64 tokens, const LengthOptions& like, co
 
 /// What share of memory was taken, where it is the engine's own. each: of every split its own.
 void note_share(const Deployment& on, const Setting& setting, bool each, std::vector<Note>& notes);
+
+/// "TP 8 DP 2 attention-DP"
+std::string split_words(const Sharding& sharding, u32 dp, bool attention_dp);
 
 /// A note when `gpus` are there and the split takes fewer; 0: not said.
 void note_idle(const Deployment& on, u32 gpus, std::vector<Note>& notes);

@@ -116,6 +116,11 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     on.memory = memory_of(memory, on.face->share_of_free, notes);
     if (!on.memory.by_budget && !on.memory.weights_given && model.model != "-") {
         on.weights_known = find_weights(model.model, notes);
+        if (on.weights_known.source == WeightSource::card && asked.read.draft.layers != 0) {
+            notes.push_back({Origin::assumed, "card",
+                             "the weights are the sum of the model's files, its draft layers among them, which engines "
+                             "load only for drafting"});
+        }
         note_host_embedding(on, notes);
     }
     on.dp = sharding.dp;

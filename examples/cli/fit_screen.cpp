@@ -175,6 +175,10 @@ std::vector<Note> all_notes(const Finding& found) {
 void print_fit(const Finding& found, report::Unit unit, Session& session) {
     const Model& model = found.on.formats[0].model;
     std::string out = heading(model, "rules: " + found.answer.rules, session);
+    if (found.on.gpus > 1) {
+        const std::string split = split_words(found.asked.sharding, found.on.dp, found.asked.attention_dp);
+        out += fmt::format("  {} on {} GPUs\n", split, report::grouped(found.on.gpus));
+    }
     out += held_table(found, unit);
     out += '\n' + session.bold(paragraph(verdict_words(found))) + '\n';
     out += beyond_text(found.on, session);

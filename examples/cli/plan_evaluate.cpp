@@ -146,10 +146,19 @@ void refuse_longer(const Launch& launch, const Deployment& on, const DeploymentO
     }
 }
 
+/// MODEL beside the line, where that names another: a local file has any name.
+void note_another(const Launch& launch, const std::string& model, std::vector<Note>& notes) {
+    const auto last = [](std::string_view name) { return io::lower_case(name.substr(name.rfind('/') + 1)); };
+    if (!launch.model.empty() && last(launch.model) != last(model)) {
+        note_line(notes, fmt::format("names {}; judged is {}, as MODEL says", launch.model, model));
+    }
+}
+
 /// What a verb would be given for the line; `launch` gets the length that it leaves to the engine.
 DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, std::vector<Note>& notes) {
     DeploymentOptions options = beside;
     options.model.model = beside.model.model.empty() ? launch.model : beside.model.model;
+    note_another(launch, options.model.model, notes);
     options.model.kv_cache_dtype = launch.dtype;
     const bool same = is_of_engine(beside.engine.engine, launch.engine);
     options.engine.engine = same ? beside.engine.engine : launch.engine;

@@ -126,12 +126,8 @@ void write_ranked(report::Json& json, const Search& search, const Ranked& each) 
 }  // namespace
 
 std::string split_words(const Search& search, const Candidate& c) {
-    std::string out = fmt::format("TP {}", c.sharding.tp);
-    out += c.sharding.pp > 1 ? fmt::format(" PP {}", c.sharding.pp) : "";
-    out += c.sharding.cp > 1 ? fmt::format(" CP {}", c.sharding.cp) : "";
-    out += c.dp > 1 ? fmt::format(" DP {}", c.dp) : "";
-    out += c.attention_dp ? " attention-DP" : "";
-    out += " " + search.on.formats[c.format].dtype;
+    const std::string out =
+        split_words(c.sharding, c.dp, c.attention_dp) + " " + search.on.formats[c.format].dtype;
     return out + (search.blocks[c.block] != 0 ? fmt::format(" block {}", search.blocks[c.block]) : "");
 }
 
@@ -179,11 +175,22 @@ std::string miss_words(const Search& search, const std::optional<Miss>& miss) {
                        more_words(search.on.memory, report::amount_and_exact(miss->lacking)));
 }
 
+namespace {
+
+/// "at least 1 request of 32,768 tokens"; of a mix, its longest.
+std::string load_words(const Search& search) {
+    return fmt::format("at least {} of {}{} tokens", report::counted(search.asked.sequences, "request", "requests"),
+                       search.on.mix.each.size() == 1 ? "" : "up to ", report::grouped(search.asked.tokens.value));
+}
+
+}  // namespace
+
 std::string plan_screen(const Search& search, const SearchResult& found, u32 top, const Session& session) {
     std::string out =
         heading(search.on.formats[0].model,
                 fmt::format("{} x {}", search.space.devices, search.on.memory.described), session);
-    out += paragraph("rules: " + search.rules) + '\n' + beyond_text(search.on, session);
+    out += paragraph(fmt::format("rules: {}, for {}", search.rules, load_words(search))) + '\n';
+    out += beyond_text(search.on, session);
     const std::string miss = miss_words(search, nearest_miss(search, found));
     out += !found.ranked.empty()     ? table_of(search, found, top)
            : nothing_possible(found) ? "nothing is possible: rules exclude every candidate, whatever the memory\n"
@@ -206,6 +213,7 @@ std::string plan_json(const Search& search, const SearchResult& found, const std
     report::Json json;
     json.object().field("schema", "kvcap.plan/1").field("model", full_name(search.on.formats[0].model));
     json.field("engine", search.on.face->name).field("rules", search.rules);
+    json.field("tokens", search.asked.tokens).field("requests", search.asked.sequences);
     json.field("beyond_context", search.on.beyond_context());
     json.field("gpus", search.space.devices).field("dropped", found.dropped.size());
     json.field("nothing_possible", nothing_possible(found)).array("reasons");
