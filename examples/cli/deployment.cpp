@@ -123,6 +123,28 @@ EngineQuestion Deployment::unmeasured(const Setting& setting) const {
     return question;
 }
 
+namespace {
+
+/// What the engine is told to run at once, where that is less than the requests.
+void judge_requests(const EngineQuestion& asked, EngineAnswer& answer, const EngineFace& face) {
+    const std::string_view flag = face.launch == nullptr ? "" : face.launch->requests_flag;
+    u64 requests = 0;
+    for (const u64 count : asked.counts) {
+        requests = saturating_sum(requests, count);
+    }
+    if (!answer.runs() || flag.empty() || !asked.has(flag) || requests <= asked.number(flag, 1)) {
+        return;
+    }
+    answer.verdict.fits = false;
+    answer.unfit = fmt::format("{} at once (--{}), and of {} requests {} queues {}",
+                               report::counted(asked.number(flag, 1), "request runs", "requests run"), flag,
+                               report::grouped(requests), face.title,
+                               report::grouped(requests - asked.number(flag, 1)));
+    answer.notes.push_back({Origin::derived, "--" + std::string{flag}, answer.unfit});
+}
+
+}  // namespace
+
 EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
     EngineQuestion asked = question(setting, non_kv);
     EngineFlags changed = flags;
@@ -149,6 +171,7 @@ EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
     }
     EngineAnswer answer = face->ask(asked);
     note_share(*this, setting, false, answer.notes);
+    judge_requests(asked, answer, *face);
     if (answer.runs() && answer.by_bytes && !answer.verdict.fits) {
         answer.verdict.lacking_bytes += overdrawn(setting, non_kv);
     }
@@ -200,27 +223,6 @@ std::vector<Knob> Deployment::knobs_of(const Setting& setting) const {
     }
     all.resize(std::min<std::size_t>(all.size(), most_knobs));
     return all;
-}
-
-std::string split_words(const Sharding& sharding, u32 dp, bool attention_dp) {
-    std::string out = fmt::format("TP {}", sharding.tp);
-    out += sharding.pp > 1 ? fmt::format(" PP {}", sharding.pp) : "";
-    out += sharding.cp > 1 ? fmt::format(" CP {}", sharding.cp) : "";
-    out += dp > 1 ? fmt::format(" DP {}", dp) : "";
-    return out + (attention_dp ? " attention-DP" : "");
-}
-
-void note_share(const Deployment& on, const Setting& setting, bool each, std::vector<Note>& notes) {
-    if (on.memory.by_budget || on.memory.util) {
-        return;
-    }
-    const std::string whose = on.face->share == nullptr ? "" : fmt::format(", what {} takes", on.face->title);
-    Setting wide = setting;
-    wide.sharding.tp = saturating_product(setting.sharding.tp, 8) < 65536 ? setting.sharding.tp * 8 : 1;
-    const std::string where = each && on.share(wide) != on.share(setting) ? ", less with more ranks" : "";
-    notes.push_back({Origin::assumed, "--util",
-                     fmt::format("{} of {} memory{}{}", on.share(setting), on.memory.of_free ? "free" : "a GPU's",
-                                 whose, where)});
 }
 
 Bytes Deployment::known_non_kv(const Setting& setting) const {

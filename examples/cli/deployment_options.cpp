@@ -92,7 +92,19 @@ void note_replicas(const ShardingOptions& sharding, u64 gpus, std::vector<Note>&
 
 }  // namespace
 
+ModelOptions DeploymentOptions::as_stored() const {
+    const EngineFlags said = engine.flags();
+    const auto keys = said.find("cache-type-k");
+    const auto values = said.find("cache-type-v");
+    ModelOptions stored = model;
+    if (keys != said.end() && values != said.end() && keys->second == values->second) {
+        stored.kv_cache_dtype = keys->second;
+    }
+    return stored;
+}
+
 Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
+    const ModelOptions stored = as_stored();
     Deployment on{};
     on.face = &engine.face();
     refuse_context_ranks(sharding, *on.face);
@@ -100,14 +112,14 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     on.version = engine.version();
     on.flags = engine.flags();
     refuse_formats(*on.face, model);
-    const Model asked = load_for(*on.face, model, notes);
+    const Model asked = load_for(*on.face, stored, notes);
     notes.insert(notes.end(), asked.notes.begin(), asked.notes.end());
     note_unused(lengths, asked.spec, notes);
-    on.formats.push_back({model.kv_cache_dtype, asked});
+    on.formats.push_back({stored.kv_cache_dtype, asked});
     for (const std::string_view smaller : on.face->formats) {
-        const bool plain = model.kv_cache_dtype == "auto" || model.kv_cache_dtype == "bf16" ||
-                           model.kv_cache_dtype == "bfloat16" || model.kv_cache_dtype == "float16";
-        ModelOptions other = model;
+        const bool plain = stored.kv_cache_dtype == "auto" || stored.kv_cache_dtype == "bf16" ||
+                           stored.kv_cache_dtype == "bfloat16" || stored.kv_cache_dtype == "float16";
+        ModelOptions other = stored;
         other.kv_cache_dtype = smaller;
         if (plain && model.model != "-") {
             add_where_it_can_be(on, other);
@@ -143,6 +155,27 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
         stop(Exit::usage, fmt::format("the split needs {} GPUs and --gpus says {}", on.gpus, memory.gpus));
     }
     return on;
+}
+
+std::string split_words(const Sharding& sharding, u32 dp, bool attention_dp) {
+    std::string out = fmt::format("TP {}", sharding.tp);
+    out += sharding.pp > 1 ? fmt::format(" PP {}", sharding.pp) : "";
+    out += sharding.cp > 1 ? fmt::format(" CP {}", sharding.cp) : "";
+    out += dp > 1 ? fmt::format(" DP {}", dp) : "";
+    return out + (attention_dp ? " attention-DP" : "");
+}
+
+void note_share(const Deployment& on, const Setting& setting, bool each, std::vector<Note>& notes) {
+    if (on.memory.by_budget || on.memory.util) {
+        return;
+    }
+    const std::string whose = on.face->share == nullptr ? "" : fmt::format(", what {} takes", on.face->title);
+    Setting wide = setting;
+    wide.sharding.tp = saturating_product(setting.sharding.tp, 8) < 65536 ? setting.sharding.tp * 8 : 1;
+    const std::string where = each && on.share(wide) != on.share(setting) ? ", less with more ranks" : "";
+    notes.push_back({Origin::assumed, "--util",
+                     fmt::format("{} of {} memory{}{}", on.share(setting), on.memory.of_free ? "free" : "a GPU's",
+                                 whose, where)});
 }
 
 void note_idle(const Deployment& on, u32 gpus, std::vector<Note>& notes) {

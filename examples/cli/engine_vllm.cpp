@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // vLLM: its flags under its own names, its plan, and the lines it prints.
+#include "engine_vllm_answer.hpp"
 #include "engine_vllm_backend.hpp"
 #include "engine_vllm_context.hpp"
 #include "engine_vllm_version.hpp"
@@ -112,53 +113,6 @@ std::string refusal_text(const vllm::Outcome& outcome, const Sharding& sharding)
     }
 }
 
-std::string kind_words(const vllm::Spec& spec) {
-    switch (spec.kind) {
-        case vllm::SpecKind::window:
-        case vllm::SpecKind::window_mla: return fmt::format("{} {}", vllm::name_of(spec.kind), spec.window);
-        case vllm::SpecKind::chunked: return fmt::format("{} {}", vllm::name_of(spec.kind), spec.chunk);
-        default: return vllm::name_of(spec.kind);
-    }
-}
-
-/// One row a class of groups; padding: pages of the class less what its caches really need.
-void fill_rows(const vllm::Outcome& outcome, EngineAnswer& answer, const Lengths& lengths) {
-    const auto& kinds = outcome.design.grouping.kinds;
-    for (u32 k = 0; k < kinds.size(); ++k) {
-        const vllm::GroupKind& kind = kinds[k];
-        const GroupClass& as = outcome.plan.classes[k];
-        PoolRow row{.holds = kind_words(kind.spec) + (kind.mixed ? " (mixed)" : ""),
-                    .groups = kind.groups,
-                    .tokens_per_unit = kind.spec.block,
-                    .unit = {kind.page}};
-        for (const Placement& place : outcome.plan.placed) {
-            row.caches += place.group_class == k ? 1 : 0;
-        }
-        const u64 natural = kind.spec.natural_page();
-        row.padding = {!kind.mixed && kind.page > natural ? kind.page - natural : 0};
-        row.units_per_request = as.steps.units(lengths) * as.groups;
-        answer.rows.push_back(row);
-    }
-}
-
-void fill_log(const vllm::Outcome& outcome, EngineAnswer& answer) {
-    const vllm::Log& log = outcome.log;
-    if (log.state != 0 && log.padded_state > log.state) {
-        answer.log.push_back(
-            fmt::format("Setting attention block size to {} tokens to ensure that attention page size is "
-                        ">= mamba page size.",
-                        outcome.design.blocks.block));
-        answer.log.push_back(fmt::format(
-            "Padding mamba page size by {:.2f}% to ensure that mamba page size and attention "
-            "page size are exactly equal.",
-            100.0 * static_cast<double>(log.padded_state - log.state) / static_cast<double>(log.state)));
-    }
-    answer.log.push_back(fmt::format("GPU KV cache size: {} tokens", report::grouped(log.tokens)));
-    const u64 hundredths = vllm::hundredths(log.concurrency);
-    answer.log.push_back(fmt::format("Maximum concurrency for {} tokens per request: {}.{:02}x",
-                                     report::grouped(log.max_len), hundredths / 100, hundredths % 100));
-}
-
 EngineAnswer ask_vllm(const EngineQuestion& question) {
     EngineAnswer answer{};
     const auto engine = std::make_unique<vllm::Engine>();
@@ -206,6 +160,7 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
     answer.request_units = one.units.empty() ? 0 : one.units[0];
     answer.reserved_request =
         answer.plan.pools.empty() ? Bytes{} : answer.plan.pools[0].each * answer.request_units;
+    judge_override(*outcome, question, answer);
     fill_rows(*outcome, answer, question.longest());
     fill_log(*outcome, answer);
     return answer;

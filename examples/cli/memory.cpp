@@ -186,7 +186,7 @@ Memory memory_of(const MemoryOptions& options, bool share_of_free, std::vector<N
     if (options.fraction_of != "total" && options.fraction_of != "free" && options.fraction_of != "auto") {
         stop(Exit::usage, fmt::format("--fraction-of: {} is none of total, free, auto", options.fraction_of));
     }
-    memory.of_free = options.fraction_of == "free" || (options.fraction_of == "auto" && share_of_free);
+    memory.of_free = options.of_free(share_of_free);
     memory.util = util;
     if (!options.weights.empty()) {
         memory.weights_given = true;

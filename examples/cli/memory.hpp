@@ -67,6 +67,8 @@ struct MemoryOptions {
     std::string weights;
 
     void add_to(CLI::App& verb);
+    /// Whether the share is of what weights and the rest leave: as asked, else as the engine's is.
+    bool of_free(bool of_engine) const { return fraction_of == "free" || (fraction_of == "auto" && of_engine); }
 };
 
 /// Non-KV memory of a rank that a log states; how: the sum, for the screen.

@@ -35,6 +35,12 @@ constexpr Pair pairs[] = {
     {"--csv", "--per-layer", exact_csv},
     {"--emit", "--top", a_line},
     {"--emit", "--unit", a_line},
+    {"--kv-cache-dtype", "--cache-type-k", "the format is said twice; one of them is wanted"},
+    {"--kv-cache-dtype", "--cache-type-v", "the format is said twice; one of them is wanted"},
+    {"--block-sizes", "--block-size", "blocks are said twice; one of them is wanted"},
+    {"--block-sizes", "--page-size", "blocks are said twice; one of them is wanted"},
+    {"--block-sizes", "--tokens-per-block", "blocks are said twice; one of them is wanted"},
+    {"--cpp-manager", "--use-kv-cache-manager-v2", "one of them is wanted"},
     {"--async-scheduling", "--no-async-scheduling", "one of them is wanted"},
 };
 

@@ -27,8 +27,14 @@ void say_unsaid(Launch& launch, const Deployment& on, const Setting& setting) {
     if (const LaunchFace& line = line_of(*on.face); line.unsaid != nullptr) {
         launch.flags.merge(line.unsaid(on.question(setting, {})));
     }
-    if (const auto host = launch.flags.find("host-cache-size"); host != launch.flags.end()) {
-        host->second = std::to_string(bytes_of(host->second, "--host-cache-size").value);  // YAML: an integer
+    for (auto& [name, value] : launch.flags) {
+        const bool suffixed = !value.empty() && value.front() >= '0' && value.front() <= '9' &&
+                              value.find_first_not_of("0123456789.") != std::string::npos;
+        if (name == "host-cache-size") {
+            value = std::to_string(bytes_of(value, "--host-cache-size").value);  // YAML: an integer
+        } else if (suffixed) {
+            value = std::to_string(count_of(value, "--" + name));  // engines read 4k otherwise, or not at all
+        }
     }
 }
 
@@ -56,6 +62,10 @@ void say_memory(Launch& launch, const Deployment& on, const Setting& setting) {
     if (line.says_share && on.memory.of_free != on.face->share_of_free) {
         stop(Exit::usage, fmt::format("--emit: the share of {} counts {} memory, whatever --fraction-of says",
                                       launch.engine, on.face->share_of_free ? "free" : "all"));
+    }
+    if (!line.says_share && on.memory.util) {
+        stop(Exit::usage, fmt::format("--emit and --util: a line of {} has no flag for a share of memory",
+                                      on.face->title));
     }
     launch.util = line.says_share ? fmt::format("{}", on.share(setting)) : "";
 }

@@ -76,7 +76,7 @@ std::string said_by_engine(const Search& search, const Dropped& dropped) {
 std::string reason_of(const Search& search, const Dropped& dropped) {
     const Error& why = dropped.why;
     return by_memory(why.code) ? "not enough memory for the load beside the weights"
-           : queued(dropped)                 ? "more requests at once than --parallel runs"
+           : queued(dropped)                 ? "more requests at once than the server is told to run"
            : why.code == Errc::not_divisible ? "context-parallel ranks beyond the copies of KV heads in TP"
                                              : said_by_engine(search, dropped);
 }

@@ -49,11 +49,16 @@ Result<Outcome> outcome_of(const Search& search, const Candidate& candidate, Byt
         return answer.error.code == Errc::ok ? Error{.code = Errc::refused_combination} : answer.error;
     }
     if (!answer.unfit.empty()) {
-        return Error{.code = Errc::capacity, .got = setting.sequences};  // the engine queues the rest, see engines.hpp
+        return answer.error.code != Errc::ok ? answer.error  // else the engine queues the rest, see engines.hpp
+                                             : Error{.code = Errc::capacity, .got = setting.sequences};
     }
     Outcome outcome = most_of(on, setting, answer.plan, holders_of(candidate));
     if (outcome.sequences < setting.sequences) {
         return Error{.code = Errc::does_not_fit, .got = answer.verdict.usable, .want = answer.verdict.needed};
+    }
+    if (const auto run = on.flags.find(requests_flag(*on.face)); run != on.flags.end()) {
+        const u64 most = saturating_product(count_of(run->second, "--" + run->first), holders_of(candidate));
+        outcome.sequences = smaller(outcome.sequences, most);
     }
     outcome.read_per_token = *read;
     return outcome;

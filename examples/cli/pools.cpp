@@ -159,6 +159,7 @@ void run(PoolsOptions options, Session& session) {
     for (const EngineFace* face : engine_faces()) {
         if (every ? face->name != "exact" : face == on.face) {
             on.face = face;
+            on.memory.of_free = options.on.memory.of_free(face->share_of_free);
             all.push_back({face, every ? answer_or_why(on, asked) : on.ask(asked, on.known_non_kv(asked))});
         }
     }

@@ -209,3 +209,64 @@ TEST_CASE("llamacpp -ngl: all, auto and negative numbers are every block", "[cli
     CHECK(run(asked + " -ngl 3").out != whole.out);
     CHECK(run(asked + " -ngl some").code == 2);
 }
+
+TEST_CASE("a server told to run fewer at once queues the rest under every engine", "[cli][said]") {
+    if (!known()) {
+        return;
+    }
+    const std::string load = "llama-3.1-8b --gpu h100 --non-kv-bytes 4GiB --tokens 4k --batch 8 --engine ";
+    for (const auto& [engine, flag] : Options{{"sglang", "--max-running-requests"},
+                                              {"trtllm", "--max-batch-size"},
+                                              {"llamacpp", "--parallel"}}) {
+        const std::string told = load + engine + " " + flag + " ";
+        CAPTURE(told);
+        CHECK(run("fit " + told + "4").out.find("of 8 requests") != std::string::npos);
+        checked("fit", told + "4", 1);
+        checked("fit", told + "8");
+        checked("plan", "--gpus 1 " + told + "4", 1);
+    }
+    CHECK(checked("plan", "--gpus 1 " + load + "sglang --max-running-requests 8")["ranked"][0]["sequences"] == 8);
+}
+
+TEST_CASE("blocks that are named and have no room do not fit", "[cli][said]") {
+    if (!known()) {
+        return;
+    }
+    const std::string small = " llama-3.1-8b --gpu-mem 10GiB --tokens 1k --non-kv-bytes 2GiB --engine vllm";
+    checked("fit", small + " --num-gpu-blocks-override 100", 1);
+    checked("plan", "--gpus 1" + small + " --num-gpu-blocks-override 100", 1);
+    const std::string large = "llama-3.1-8b --gpu h100 --tokens 1k --engine vllm --num-gpu-blocks-override ";
+    checked("fit", large + "100000", 1);
+    const json few = checked("fit", large + "1000");
+    const json more = checked("fit", large + "2000");
+    CHECK(few["fits_if_non_kv_at_most_bytes"].get<long long>() - more["fits_if_non_kv_at_most_bytes"].get<long long>() ==
+          1000LL * 16 * 131072);
+}
+
+TEST_CASE("pools of every engine have the memory that each has alone", "[cli][said]") {
+    if (!known()) {
+        return;
+    }
+    const std::string asked = "llama-3.1-8b --gpu h100 --overhead kaito-2026-06 --tokens 8k --engine ";
+    const json all = checked("pools", asked + "all");
+    for (const json& each : all["engines"]) {
+        const json alone = checked("pools", asked + each["engine"].get<std::string>());
+        CHECK(alone["engines"][0]["pools"] == each["pools"]);
+    }
+}
+
+TEST_CASE("an emitted line has numbers that its engine reads", "[cli][said]") {
+    if (!known()) {
+        return;
+    }
+    const std::string asked = "plan llama-3.1-8b --gpu h100 --gpus 1 --non-kv-bytes 4GiB --tokens 8k --emit ";
+    for (const auto& [flags, words] : Options{{"vllm --max-num-batched-tokens 4k", "--max-num-batched-tokens 4096"},
+                                              {"sglang --chunked-prefill-size 4k", "--chunked-prefill-size 4096"},
+                                              {"trtllm --max-kv-tokens 100k", "max_tokens: 102400"},
+                                              {"llama-server --batch-size 2k", "--batch-size 2048"}}) {
+        const Ran ran = run(asked + flags);
+        CAPTURE(ran.out, ran.err);
+        CHECK(ran.out.find(words) != std::string::npos);
+    }
+    CHECK(run(asked + "llama-server --util 0.8").code == 2);
+}

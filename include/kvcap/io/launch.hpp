@@ -10,6 +10,19 @@ namespace kvcap::inline v1 {
 
 namespace io {
 
+/// An engine's own variables before its program: they may say what its flags say.
+inline void note_environment(const std::vector<std::string>& words, std::size_t end, std::vector<Note>& notes) {
+    for (std::size_t i = 0; i < end; ++i) {
+        const std::string name = words[i].substr(0, words[i].find('='));
+        for (const std::string_view own : {"VLLM_", "SGLANG_", "SGL_", "TRTLLM_", "TLLM_", "LLAMA_", "GGML_"}) {
+            if (name.size() < words[i].size() && name.starts_with(own)) {
+                notes.push_back({Origin::assumed, "launch line",
+                                 name + ": a variable, not read; if it changes memory, this answer is off"});
+            }
+        }
+    }
+}
+
 /// "# 2 servers" behind a line counts identical ones, 1 to 65,536; another comment says nothing.
 inline Diagnosed<u32> launch_servers(const std::vector<std::string>& words, std::size_t from) {
     const auto begin = words.begin() + static_cast<std::ptrdiff_t>(from);
@@ -54,6 +67,7 @@ inline Diagnosed<Launch> read_launch(std::string_view line) {
             }
             if (read) {
                 read->servers = *servers;
+                io::note_environment(words, at, read.notes);
             }
             return read;
         }
