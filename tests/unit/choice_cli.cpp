@@ -400,7 +400,8 @@ TEST_CASE("plan: launch lines carry what was evaluated, and no other engine's li
         CAPTURE(trtllm, part);
         CHECK(trtllm.find(part) != std::string::npos);
     }
-    const std::string llama = run(asked + " --dtypes q8_0 --emit llama-server").out;
+    const std::string shared = asked.substr(0, asked.find(" --util"));  // llama.cpp takes all
+    const std::string llama = run(shared + " --dtypes q8_0 --emit llama-server").out;
     for (const char* part : {"-ctk q8_0", "-ctv q8_0", "-np ", "--ubatch-size 512"}) {
         CAPTURE(llama, part);
         CHECK(llama.find(part) != std::string::npos);

@@ -191,7 +191,7 @@ TEST_CASE("plan: where rules exclude every candidate, that is said, with the rul
     const Case cases[] = {
         {"llama-3.1-8b --gpus 3 --tp 3", 2, "4 x 32 query heads cannot be dealt to 3 ranks"},
         {"llama-3.1-8b --gpus 3 --tp 3 --dp-attention --engine sglang", 2, "2 x 32 query heads cannot be dealt to 3"},
-        {"llama-3.1-8b --gpus 1 --batch 8 --engine llamacpp --parallel 2", 1, "more requests at once than --parallel"},
+        {"llama-3.1-8b --gpus 1 --batch 8 --engine llamacpp --parallel 2", 1, "more requests at once than the server"},
         {"jamba-1.5-mini --gpus 2 --engine sglang", 4, "8 x these rules do not cover Mamba-1 states"},
     };
     for (const Case& each : cases) {

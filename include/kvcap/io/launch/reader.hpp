@@ -265,9 +265,7 @@ private:
         if (read_.engine == "sglang" && read_.attention_dp) {
             if (read_.dp != read_.tp) {
                 problem_ = Problem{Trouble::unknown, "--dp-size", '"' + std::to_string(read_.dp) + '"',
-                                   "as many as tensor ranks beside --enable-dp-attention: no rules are known for "
-                                   "groups of ranks that divide attention",
-                                   {}};
+                                   "as many as tensor ranks: of fewer, under attention DP, no rules are known", {}};
             }
             read_.sequences = ceil_div(read_.sequences, read_.tp);  // the line counts those of all ranks
             read_.dp = 1;
