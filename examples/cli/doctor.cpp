@@ -58,6 +58,7 @@ std::string figures(const logs::Facts& facts) {
     for (const char* key : {"tp",
                             "pp",
                             "dp",
+                            "dcp",
                             "kv_dtype",
                             "max_model_len",
                             "weights_gib",
@@ -99,15 +100,21 @@ std::string plain(double value) {
     return value == std::floor(value) ? report::with_commas(value) : fmt::format("{:.2f}", value);
 }
 
+std::string span_words(double low, double high) {
+    return low == high ? plain(low) : fmt::format("{} to {}", plain(low), plain(high));
+}
+
 std::string prediction_text(const report::Prediction& prediction, const Session& session) {
     if (!prediction.asked) {
         return broken_paragraph("not predicted: " + prediction.reason) + '\n';
     }
-    const std::string range = prediction.low == prediction.high
-                                  ? plain(prediction.low)
-                                  : fmt::format("{} to {}", plain(prediction.low), plain(prediction.high));
-    std::string text = fmt::format("{} for {}: {} predicted, {} printed: {}", prediction.rules, prediction.model,
-                                   range, plain(prediction.printed), prediction.agrees ? "agrees" : "DISAGREES");
+    std::string text = fmt::format("{} for {}: {} predicted, {} printed", prediction.rules, prediction.model,
+                                   span_words(prediction.low, prediction.high), plain(prediction.printed));
+    if (const auto& at_once = prediction.concurrency; at_once && !prediction.agrees) {
+        text += fmt::format("; concurrency {} predicted, {:.2f} printed", span_words(at_once->low, at_once->high),
+                            at_once->printed);
+    }
+    text += prediction.agrees ? ": agrees" : ": DISAGREES";
     if (prediction.agrees && prediction.last_budget > prediction.first_budget) {
         text += fmt::format(" (budgets of {} to {} bytes give it)", report::with_commas(prediction.first_budget),
                             report::with_commas(prediction.last_budget));

@@ -2,6 +2,7 @@
 // Which card a log's model name means, and what that card alone says about the start.
 #include "cards.hpp"
 #include "doctor_predict.hpp"
+#include "doctor_readings.hpp"
 
 #include <algorithm>
 
@@ -93,13 +94,15 @@ std::optional<double> token_bytes(const LogStart& start, const std::string& give
 
 std::optional<report::Finding> replication(const LogStart& start, const std::string& given) {
     const std::string name = given.empty() ? card_of_log(start) : given;
-    const double tp = start.facts.number("tp").value_or(1);
-    if (name.empty() || tp < 2 || tp > 1024) {
+    const double stated = start.facts.number("tp").value_or(1);
+    const Sharding split = split_of(start, stated >= 1 && stated <= 1024 ? static_cast<u32>(stated) : 1);
+    const double tp = split.tp;
+    if (name.empty() || tp < 2) {
         return std::nullopt;
     }
     const Model model = load({.model = name});
     const auto whole = fold(model.spec, {.prompt = {65536}});
-    const auto rank = fold(model.spec, {.prompt = {65536}}, {.tp = static_cast<u32>(tp)});
+    const auto rank = fold(model.spec, {.prompt = {65536}}, split);
     if (!whole || !rank || whole->growing.value == 0) {
         return std::nullopt;
     }
@@ -111,7 +114,8 @@ std::optional<report::Finding> replication(const LogStart& start, const std::str
         .kind = "replicated-under-tp",
         .seen = fmt::format("{:.0f} ranks hold {:.2f} copies of a token", tp, copies),
         .meaning = "there are fewer KV heads, or latents, than ranks: tensor parallelism does not divide them",
-        .change = "attention data parallelism, or fewer ranks of attention"};
+        .change = split.cp > 1 ? "more context ranks, or fewer ranks of attention"
+                               : "attention data parallelism, or fewer ranks of attention"};
     found.with("copies", copies).with("bytes_per_token_on_rank", static_cast<double>(rank->growing.value) / 65536);
     const double pool = start.facts.number("available_kv_gib").value_or(0) * gib;
     found.gain_bytes = pool > 0 ? pool * (1 - 1 / copies) : 0;

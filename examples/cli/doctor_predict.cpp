@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A log's start as a question to its engine's rules, and the answer beside what was printed.
 #include "doctor_predict.hpp"
-#include "doctor_predict.hpp"
 
 #include "doctor_readings.hpp"
 
@@ -58,7 +57,9 @@ public:
         }
         question_.version = open.version;
         question_.kv_cache_dtype = open.kv_dtype;
-        question_.sharding.tp = open.tp;
+        const bool context = start.engine == "vllm";  // SGLang's prints what one rank holds of every request
+        question_.sharding = split_of(start, open.tp);
+        question_.sharding.cp = context ? question_.sharding.cp : 1;
         report::Diagnosis on{start.facts};
         question_.sharding.pp = report::known(on["pp"]) ? static_cast<u32>(std::clamp(on["pp"], 1.0, 64.0)) : 1;
         const double length = report::known(on["max_model_len"]) ? on["max_model_len"] : on["n_ctx"];
@@ -67,7 +68,9 @@ public:
         question_.counts = {1};
         question_.flags = &flags_;
     }
+    /// What the rules say of the target's fact for this budget; `concurrency` is then what they print beside it.
     double at(double budget) {
+        concurrency = std::nan("");
         question_.available.assign(question_.sharding.pp, Bytes{static_cast<u64>(budget)});
         const EngineAnswer answer = face_.ask(question_);
         rules = answer.rules;
@@ -83,12 +86,16 @@ public:
         }
         for (const LogStart& start : read_log(std::string_view{lines}).starts) {
             if (const auto value = start.facts.number(target_.fact)) {
+                concurrency = start.facts.number("concurrency").value_or(concurrency);
                 return *value;
             }
         }
         return std::nan("");
     }
+    const Sharding& split() const { return question_.sharding; }
+
     std::string rules;
+    double concurrency = std::nan("");
 
 private:
     EngineFlags flags_;
@@ -108,6 +115,41 @@ double first_budget(F&& f, double low, double high, double count) {
     return high;
 }
 
+/// "vLLM 0.28.0 (2026-08), TP 8, DCP 8, KV fp8"
+std::string rules_words(const Asking& rules, const LogStart& start, const OpenReading& open) {
+    const Sharding& split = rules.split();
+    std::string words = rules.rules + (start.engine == "llama.cpp" ? "" : fmt::format(", TP {}", open.tp));
+    words += split.tp == open.tp ? "" : fmt::format(" ({} in attention)", split.tp);
+    words += split.cp == 1 ? "" : fmt::format(", DCP {}", split.cp);
+    words += open.kv_dtype == "auto" ? "" : ", KV " + open.kv_dtype;
+    return words + (open.drafts == 0 ? "" : fmt::format(", {} draft tokens", open.drafts));
+}
+
+/// Of budgets that give the printed count, those that give the printed concurrency too, as it is printed: in hundredths
+/// with vLLM. None does: it disagrees.
+void compare_concurrency(Prediction& found, report::Diagnosis& on, Asking& rules, double least, double most) {
+    const auto at_once = [&](double budget) {
+        static_cast<void>(rules.at(budget));
+        return rules.concurrency;
+    };
+    const double low = at_once(least), high = at_once(most);
+    if (!report::known(on["concurrency"], low, high)) {
+        return;
+    }
+    const double printed = on["concurrency"], half = on.high("concurrency") - printed;
+    found.concurrency = report::Beside{printed, low, high};
+    if (!found.agrees) {
+        return;
+    }
+    found.agrees = low <= printed + half && high >= printed - half;
+    if (found.agrees && least < most) {
+        found.first_budget = first_budget(at_once, least, most, printed - half);
+        found.agrees = at_once(found.first_budget) <= printed + half;
+        found.last_budget =
+            high > printed + half ? first_budget(at_once, found.first_budget, most, printed + half) - 1 : most;
+    }
+}
+
 Prediction ask(const LogStart& start, const Model& model, const Target& target, const OpenReading& open,
                const EngineFace& face) {
     Prediction found;
@@ -117,10 +159,7 @@ Prediction ask(const LogStart& start, const Model& model, const Target& target, 
     const double least = std::ceil(target.low), most = std::floor(target.high);
     found.low = rules.at(least);
     found.high = least == most ? found.low : rules.at(most);
-    found.rules =
-        fmt::format("{}{}{}{}", rules.rules, start.engine == "llama.cpp" ? "" : fmt::format(", TP {}", open.tp),
-                    open.kv_dtype == "auto" ? "" : ", KV " + open.kv_dtype,
-                    open.drafts == 0 ? "" : fmt::format(", {} draft tokens", open.drafts));
+    found.rules = rules_words(rules, start, open);
     found.asked = report::known(found.low, found.high);
     const double half = on.high(target.fact) - found.printed;
     found.agrees = found.asked && found.printed + half >= found.low && found.printed - half <= found.high;
@@ -130,6 +169,12 @@ Prediction ask(const LogStart& start, const Model& model, const Target& target, 
         found.last_budget =
             found.high > found.printed ? first_budget(tokens, found.first_budget, most, found.printed + 1) - 1 : most;
         found.agrees = rules.at(found.first_budget) == found.printed;
+    }
+    found.count_agrees = found.agrees;
+    const bool narrowed = found.agrees && least < most;
+    compare_concurrency(found, on, rules, narrowed ? found.first_budget : least, narrowed ? found.last_budget : most);
+    if (!found.agrees) {
+        found.first_budget = found.last_budget = 0;
     }
     return found;
 }
@@ -143,8 +188,8 @@ const EngineFace* face_named(std::string_view name) {
     return nullptr;
 }
 
-/// All readings are asked: the first that agrees is told, the others are named; without one, the newest rules'
-/// answer.
+/// All readings are asked: the first that agrees is told, the others are named; without one, the first that gives the
+/// count though not the concurrency, or else the newest rules' answer.
 Prediction best_reading(const LogStart& start, const Model& model, const Target& target, const EngineFace& face) {
     Prediction first;
     std::vector<std::string> agreeing;
@@ -153,7 +198,8 @@ Prediction best_reading(const LogStart& start, const Model& model, const Target&
         for (const OpenReading& one : some) {
             try {
                 Prediction found = ask(start, model, target, one, face);
-                const bool better = found.agrees ? agreeing.empty() : found.asked && !first.asked;
+                const bool nearer = found.count_agrees && !first.count_agrees;
+                const bool better = agreeing.empty() && (found.agrees || (found.asked && (nearer || !first.asked)));
                 if (found.agrees) {
                     agreeing.push_back(found.rules);
                 }

@@ -106,6 +106,14 @@ std::vector<OpenReading> with_drafts(const LogStart& start, const Model& model, 
     return all;
 }
 
+Sharding split_of(const LogStart& start, u32 tp) {
+    const auto size = [&](std::string_view fact) {
+        return static_cast<u32>(std::clamp(start.facts.number(fact).value_or(1), 1.0, 1024.0));
+    };
+    const u32 replicas = start.facts.is("dp_attention", true) ? size("dp") : 1;
+    return {.tp = std::max(tp / replicas, 1u), .cp = size("dcp")};
+}
+
 EngineFlags flags_of(const LogStart& start) {
     EngineFlags flags;
     for (const StatedFlag& each : stated_flags) {

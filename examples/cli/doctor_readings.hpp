@@ -23,6 +23,10 @@ std::vector<OpenReading> readings(const LogStart& start);
 /// off or not there at all.
 std::vector<OpenReading> with_drafts(const LogStart& start, const Model& model, const std::vector<OpenReading>& open);
 
+/// How one stage divides a request, as the log states it: ranks of attention data parallelism each hold whole requests
+/// (SGLang), context ranks are among the tensor ranks (vLLM, SGLang).
+Sharding split_of(const LogStart& start, u32 tp);
+
 /// The options of the engine that the log states.
 EngineFlags flags_of(const LogStart& start);
 

@@ -206,6 +206,55 @@ TEST_CASE("llama.cpp: windows do not grow with the context", "[log]") {
     CHECK(std::isnan(figure(empty, "slope-constant", "bytes_per_token")));
 }
 
+TEST_CASE("llama.cpp: the micro-batch of window cells is the one that the log states", "[log]") {
+    const auto start = [](const std::string& stated, int cells) {
+        return only(stated + "llama_kv_cache_iswa: creating non-SWA KV cache, size = 32768 cells\n"
+                    "llama_kv_cache: size = 2560.00 MiB ( 32768 cells,  10 layers,  1/1 seqs), K (f16): 1280.00 MiB, V "
+                    "(f16): 1280.00 MiB\n"
+                    "llama_kv_cache_iswa: creating     SWA KV cache, size = " + std::to_string(cells) + " cells\n"
+                    "llama_kv_cache: size = 624.00 MiB ( " + std::to_string(cells) +
+                    " cells,  52 layers,  1/1 seqs), K (f16): 312.00 MiB, V (f16): 312.00 MiB\n");
+    };
+    const auto small = [&](const std::string& stated, int cells) {
+        return figure(start(stated, cells), "window-cells", "small_mib") * cells / 624;
+    };
+    const std::string swa = "print_info: n_swa                 = 1024\n";
+    const auto batch = [](int size) { return "llama_context: n_ubatch      = " + std::to_string(size) + "\n"; };
+    CHECK(std::isnan(small(swa + batch(512), 1536)));
+    CHECK(std::isnan(small(batch(512), 1536)));
+    CHECK(std::isnan(small(swa, 1536)));
+    CHECK(std::isnan(small("", 1536)));  // 512 is the default, and 1,024 a window
+    CHECK(small(swa + batch(2048), 3072) == about(1536));
+    CHECK(small(batch(2048), 3072) == about(1536));
+    CHECK(small(batch(1024), 1536) == about(1024));  // a window of 512
+    CHECK(small(swa, 3072) == about(1536));
+    CHECK(std::isnan(small(swa + batch(256), 1280)));
+    const std::string shared = "llama_context: n_seq_max     = 4\nllama_context: kv_unified    = true\n";
+    CHECK(small(swa + shared + batch(2048), 6144) == about(4608));
+    CHECK(std::isnan(small(swa + shared + batch(512), 4608)));
+    CHECK(std::isnan(small(swa + batch(40000), 32768)));  // cut to the context
+    CHECK(finding(start("", 3072), "window-cells").meaning.find("one reading") != std::string::npos);
+    CHECK(finding(start(batch(2048), 3072), "window-cells").meaning.find("one reading") == std::string::npos);
+}
+
+TEST_CASE("llama.cpp: caches without a line of their kind", "[log]") {
+    const auto line = [](int cells, int layers, const char* size) {
+        return "llama_kv_cache: size = " + std::string{size} + " MiB ( " + std::to_string(cells) + " cells, " +
+               std::to_string(layers) + " layers,  1/1 seqs), K (f16): " + size + " MiB, V (f16): 0.00 MiB\n";
+    };
+    const LogStart windows = only(line(32768, 10, "2560.00") + line(1536, 52, "624.00"));
+    CHECK(finding(windows, "slope-constant").seen == "2560.00 MiB grow with the context, 624.00 MiB do not");
+    CHECK(figure(windows, "slope-constant", "all_full_mib") == about(2560.0 * 6.2));
+    const LogStart all_full = only(line(1024, 10, "80.00") + line(1024, 52, "416.00"));  // shorter than the window
+    CHECK(finding(all_full, "slope-constant").seen == "496.00 MiB grow with the context, 0.00 MiB do not");
+    const LogStart indexed = only(line(32768, 61, "2196.00") + line(32768, 61, "488.00"));  // latents and index keys
+    CHECK(figure(indexed, "slope-constant", "bytes_per_token") == about((2196.0 + 488) * mib / 32'768));
+    CHECK(std::isnan(figure(indexed, "slope-constant", "all_full_mib")));
+    const LogStart entries = only(line(32768, 0, "0.00") + line(768, 43, "32.25") + line(8192, 21, "168.00") +
+                                  line(256, 20, "5.00") + line(8192, 22, "42.00"));
+    CHECK(finding(entries, "slope-constant").seen == "215.00 MiB grow with the context, 32.25 MiB do not");
+}
+
 TEST_CASE("llama.cpp: lines of older builds and of forks", "[log]") {
     const LogStart old = only(
         "llama_kv_cache_init: kv_size = 8192, offload = 1, type_k = 'q8_0', type_v = 'f16', n_layer = 40\n"

@@ -8,6 +8,8 @@
 #include <kvcap/report/diagnose/checks.hpp>
 #include <kvcap/report/json.hpp>
 
+#include <optional>
+
 namespace kvcap::inline v1::report {
 
 /// Said by every record, null when the log does not.
@@ -46,6 +48,13 @@ inline constexpr const char* doctor_keys[] = {"engine",
                                               "compute_mib",
                                               "error_category"};
 
+/// A second figure beside the predicted one: as printed, and for the least and the greatest budget.
+struct Beside {
+    double printed = 0;
+    double low = 0;
+    double high = 0;
+};
+
 /// What the engine's rules say for this model: the budgets, among those that the printed amount stands for, which
 /// give the printed count. reason: why nothing was predicted.
 struct Prediction {
@@ -57,7 +66,9 @@ struct Prediction {
     double high = 0;  ///< and for the greatest
     double first_budget = 0;
     double last_budget = 0;
+    std::optional<Beside> concurrency{};  ///< where the log and the rules print it
     bool asked = false;
+    bool count_agrees = false;  ///< the predicted figure alone
     bool agrees = false;
 };
 
@@ -147,6 +158,13 @@ inline void put_prediction(Json& json, const Prediction& prediction) {
         put_number(json, "high", prediction.high);
         put_number(json, "first_budget", prediction.first_budget);
         put_number(json, "last_budget", prediction.last_budget);
+        if (prediction.concurrency) {
+            json.object("concurrency", Layout::flat);
+            put_number(json, "printed", prediction.concurrency->printed);
+            put_number(json, "low", prediction.concurrency->low);
+            put_number(json, "high", prediction.concurrency->high);
+            json.end();
+        }
         json.field("agrees", prediction.agrees);
     }
     json.end();

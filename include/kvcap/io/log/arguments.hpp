@@ -80,6 +80,12 @@ constexpr std::string_view unquoted(std::string_view value) noexcept {
     return quoted ? value.substr(1, value.size() - 2) : value;
 }
 
+/// The text of a name, which may be of digits only: nothing where the value is None.
+inline Datum name_of(std::string_view value, u64 line) {
+    const std::string_view plain = unquoted(value);
+    return plain.empty() || value == "None" || value == "null" ? Datum{} : words(plain, line);
+}
+
 /// Python's literals: None says nothing; True and False are flags; digits an integer; anything else keeps its
 /// words.
 inline Datum literal(std::string_view value, u64 line) {

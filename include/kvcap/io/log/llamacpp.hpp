@@ -112,7 +112,9 @@ inline void read_cache(Start& start, const Hit& hit, const Words&) {
         start.facts.put("seqs", datum_of(old->at[0], 'n', hit.line));
     }
     for (auto part = start.parts.rbegin(); part != start.parts.rend() && part->text("part") == "cache"; ++part) {
-        const bool again = part->number("cells") == cache.number("cells") &&
+        const auto amount = part->number("kv_mib");  // latents and their index keys are alike in all else
+        const bool alike = amount == 0 || amount == cache.number("kv_mib");
+        const bool again = alike && part->number("cells") == cache.number("cells") &&
                            part->number("kv_layers") == cache.number("kv_layers") &&
                            part->text("kind") == cache.text("kind");
         if (again) {  // the dry pass of the fit step printed it before

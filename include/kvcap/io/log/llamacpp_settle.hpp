@@ -68,11 +68,24 @@ inline Facts context_facts(const Facts& part, const std::vector<const Facts*>& c
     return out;
 }
 
+/// What a cache is where no line in front of it says so. Windows have fewer cells than what grows with the context;
+/// but behind a base without layers (DeepSeek-V4) come the window's cells and then those of compressed entries.
+inline std::string_view kind_of(const std::vector<const Facts*>& caches, std::size_t at) {
+    const auto cells = [](const Facts* cache) { return cache->number("cells").value_or(0); };
+    if (caches.size() > 2 && caches[0]->number("kv_layers") == 0) {
+        return at == 1 ? "window" : "full";
+    }
+    const bool fewer = std::any_of(caches.begin(), caches.end(),
+                                   [&](const Facts* other) { return cells(other) > cells(caches[at]); });
+    return fewer ? "window" : "full";
+}
+
 inline void settle_caches(Start& start, const std::vector<const Facts*>& caches) {
     Datum all = list();
-    for (const Facts* cache : caches) {
+    for (std::size_t i = 0; i < caches.size(); ++i) {
+        const Facts* cache = caches[i];
         Facts row;
-        copy(row, *cache, "kind");
+        row.put("kind", words(start.facts.has("kinds_named") ? cache->text("kind") : kind_of(caches, i)));
         for (const char* key : cache_keys) {
             copy(row, *cache, key);
         }

@@ -11,8 +11,7 @@ inline void read_argument(Start& start, std::string_view key, std::string_view v
     struct Named {
         std::string_view argument, fact;
     };
-    constexpr Named named[] = {{"model_path", "model"},
-                               {"tp_size", "tp"},
+    constexpr Named named[] = {{"tp_size", "tp"},
                                {"pp_size", "pp"},
                                {"dp_size", "dp"},
                                {"kv_cache_dtype", "kv_dtype"},
@@ -27,11 +26,16 @@ inline void read_argument(Start& start, std::string_view key, std::string_view v
         start.facts.put("mem_fraction_static", words(unquoted(value), line));
     } else if (key == "disable_radix_cache" && datum.kind == Datum::Kind::flag) {
         start.facts.put("prefix_caching", flag(datum.integer == 0, line));
+    } else if (key == "enable_dp_attention" && datum.kind == Datum::Kind::flag && datum.integer != 0) {
+        start.facts.put("dp_attention", datum);
     } else if (key == "ep_size" && datum.integer > 1) {
         start.facts.put("ep", datum);
-    } else if (key == "served_model_name" && unquoted(value) != start.facts.text("model") &&
-               datum.kind == Datum::Kind::words) {
-        start.facts.put("served_name", datum);
+    } else if (const Datum name = name_of(value, line); name.kind == Datum::Kind::none) {
+        return;
+    } else if (key == "model_path") {
+        start.facts.put("model", name);
+    } else if (key == "served_model_name" && name.words != start.facts.text("model")) {
+        start.facts.put("served_name", name);
     }
     for (const Named& one : named) {
         if (one.argument == key && datum.kind != Datum::Kind::none) {

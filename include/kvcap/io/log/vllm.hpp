@@ -14,7 +14,6 @@ struct Setting {
 };
 
 inline constexpr Setting settings[] = {
-    {"model", "model"},
     {"tensor_parallel_size", "tp"},
     {"pipeline_parallel_size", "pp"},
     {"data_parallel_size", "dp"},
@@ -69,7 +68,13 @@ inline void read_setting(Start& start, std::string_view key, std::string_view va
         return start.facts.put("gpu_memory_utilization", words(value, line));
     }
     if (key == "model_tag") {
-        return start.facts.offer("model", literal(value, line));
+        return start.facts.offer("model", name_of(value, line));
+    }
+    if (key == "model") {
+        if (Datum name = name_of(value, line); name.kind != Datum::Kind::none) {
+            start.facts.put("model", std::move(name));
+        }
+        return;
     }
     if (key == "quantization" && unquoted(value).starts_with("online_")) {
         return start.facts.put("online_quantization", literal(value, line));  // of the loader, not of the checkpoint

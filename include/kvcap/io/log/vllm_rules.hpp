@@ -116,6 +116,7 @@ inline constexpr Rule rules[] = {
     {"tensor_parallel_size={n}", "tp", Keep::last},
     {"pipeline_parallel_size={n}", "pp", Keep::last},
     {"data_parallel_size={n}", "dp", Keep::last},
+    {"decode_context_parallel_size={n}", "dcp", Keep::last},
     {"Loading model weights took {d} GB", "weights_gb", Keep::by_rank},
     {"Model loading took {d} GB", "weights_gb", Keep::by_rank, v1},
     {"Model loading took {d} GiB", "weights_gib", Keep::by_rank, v1},

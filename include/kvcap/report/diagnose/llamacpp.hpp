@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What do the amounts of llama.cpp and ollama mean? Cells and bytes a token, what grows with the context and what
-// does not, state rows by slots, buffers beside the cache, what another type would take (q8_0: 34 bytes for 32
-// values, q4_0: 18).
+// What do the amounts of llama.cpp and ollama mean? Cells and bytes a token, state rows by slots, buffers beside the
+// cache, what another type would take (q8_0: 34 bytes for 32 values, q4_0: 18).
 #pragma once
 
 #include <cmath>
@@ -97,56 +96,6 @@ inline void one_cache(Diagnosis& on) {
                 .with("cells", per_seq * slots)
                 .with("bytes_per_token", amount * mib / per_seq / slots);
         }
-    }
-}
-
-/// The full cache grows with the context, windows do not.
-inline void several_caches(Diagnosis& on) {
-    const logs::Datum* caches = on.find("caches");
-    double full = 0, full_cells = 0, full_layers = 0, constant = 0, layers = 0, sum = 0;
-    for (std::size_t i = 0; caches != nullptr && i < caches->items.size(); ++i) {
-        const logs::Datum& cache = caches->items[i].value;
-        const double amount = field(cache, "kv_mib"), cells = field(cache, "cells");
-        layers += field(cache, "kv_layers");
-        sum += known(amount) ? amount : 0;
-        if (word(cache, "kind") == "window") {
-            constant += amount;
-            // Cells are the window and the micro-batch, padded: the micro-batch is the largest power of two in
-            // them.
-            const double batch = std::exp2(std::floor(std::log2(std::max(1.0, cells - 1))));
-            const double small = cells - batch + 512;
-            if (batch > 512) {
-                on.add("window-cells", {}, said("{} window cells", commas(cells)),
-                       said("a micro-batch of 512 instead of {} would need {} cells, {:.2f} MiB",
-                            commas(batch), commas(small), amount * small / cells),
-                       "-ub 512")
-                    .with("cells", cells)
-                    .with("mib", amount)
-                    .with("small_mib", amount * small / cells);
-            }
-        } else if (field(cache, "kv_layers") == 0) {
-            on.add("empty-base", {}, "a cache with 0 layers and 0.00 MiB",
-                   "empty by design; the memory is in the other caches")
-                .with("layers", 0);
-        } else {
-            full = amount, full_cells = cells, full_layers = field(cache, "kv_layers");
-        }
-        quantised(on, word(cache, "kv_type_k"), amount);
-    }
-    if (caches != nullptr && caches->items.size() > 1) {
-        on.add("several-caches", {}, said("{} caches print one line each", caches->items.size()),
-               said("{:.2f} MiB in all: the lines add up, none replaces another", sum))
-            .with("sum_mib", sum)
-            .with("sum_gib", sum / 1024);
-    }
-    if (full_cells > 0 && full_layers > 0) {
-        on.add("slope-constant", {},
-               said("{:.2f} MiB grow with the context, {:.2f} MiB do not", full, constant),
-               said("{} bytes a token; all {:.0f} layers full would take {:.0f} MiB",
-                    commas(full * mib / full_cells), layers, full / full_layers * layers))
-            .with("bytes_per_token", full * mib / full_cells)
-            .with("constant_mib", constant)
-            .with("all_full_mib", full / full_layers * layers);
     }
 }
 

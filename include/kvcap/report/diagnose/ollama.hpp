@@ -3,7 +3,7 @@
 // the smaller of two free amounts on unified memory.
 #pragma once
 
-#include <kvcap/report/diagnose/llamacpp.hpp>
+#include <kvcap/report/diagnose/llamacpp_caches.hpp>
 
 namespace kvcap::inline v1::report::llamacpp_log {
 

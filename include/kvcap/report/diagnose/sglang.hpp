@@ -65,6 +65,34 @@ inline void states(Diagnosis& on) {
     }
 }
 
+/// Why memory stays free. The share leaves (1 - share) of what was free before loading, to within a GB that is rounded
+/// or not used; more than that is a cap on the pool. Where the log states no share, more than 16 GB are either.
+inline Sentence idle_words(Diagnosis& on, double idle) {
+    const double total = known(on["profiled_total_gb"]) ? on["profiled_total_gb"] : on["avail_before_weights_gb"];
+    const double outside = total * (1 - on["mem_fraction_static"]);
+    if (known(on["requested_max_total_tokens"]) || idle > outside + 1) {
+        return idle > 16 ? "the pool is capped by a setting, not by memory"
+                         : "what graphs and activations need comes from it";
+    }
+    if (idle > 16) {
+        return known(outside) ? said("the share of {} leaves {:.2f} GB outside it: --mem-fraction-static decides",
+                                     on.text("mem_fraction_static"), outside)
+                              : "the share leaves it, or a setting caps the pool; the log does not say the share";
+    }
+    return "what graphs and activations need comes from it";
+}
+
+inline void margin(Diagnosis& on) {
+    const double free = on["available_gpu_mem_gb"], pool = on["avail_after_pool_gb"];
+    const double idle = known(free) ? free : pool;
+    if (known(idle)) {
+        on.add("margin", {"available_gpu_mem_gb", "avail_after_pool_gb"}, said("{:.2f} GB stay free", idle),
+               idle_words(on, idle))
+            .with("free_gb", pool)
+            .with("idle", idle);
+    }
+}
+
 inline void pool_size(Diagnosis& on) {
     const double count = on["capacity_tokens"], length = on["max_model_len"], running = on["max_running_requests"];
     if (known(count, length)) {
@@ -80,15 +108,6 @@ inline void pool_size(Diagnosis& on) {
         on.add("running-limit", {"capacity_tokens"}, said("{:.0f} running requests", running),
                said("{:.0f} tokens each", std::floor(count / running)))
             .with("per_request", std::floor(count / running));
-    }
-    if (const double free = on["available_gpu_mem_gb"], pool = on["avail_after_pool_gb"];
-        known(free) || known(pool)) {
-        const double idle = known(free) ? free : pool;
-        on.add("margin", {"available_gpu_mem_gb", "avail_after_pool_gb"}, said("{:.2f} GB stay free", idle),
-               idle > 16 ? "the pool is capped by a setting, not by memory"
-                         : "what graphs and activations need comes from it")
-            .with("free_gb", pool)
-            .with("idle", idle);
     }
     if (const double page = on["page_size"]; known(page, count) && page > 1) {
         on.add("pages", {"page_size", "capacity_tokens"}, said("pages of {:.0f}", page),
@@ -255,6 +274,7 @@ inline void diagnose(Diagnosis& on, std::optional<double> token_bytes) {
     tokens(on);
     states(on);
     pool_size(on);
+    margin(on);
     share(on);
     windows(on);
     refused(on, token_bytes);
