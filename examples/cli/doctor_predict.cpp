@@ -55,6 +55,9 @@ public:
         if (open.drafts != 0) {
             flags_["num-speculative-tokens"] = std::to_string(open.drafts);
         }
+        if (open.step != 0) {
+            flags_["max-num-batched-tokens"] = std::to_string(open.step);
+        }
         question_.version = open.version;
         question_.kv_cache_dtype = open.kv_dtype;
         const bool context = start.engine == "vllm";  // SGLang's prints what one rank holds of every request
@@ -122,6 +125,7 @@ std::string rules_words(const Asking& rules, const LogStart& start, const OpenRe
     words += split.tp == open.tp ? "" : fmt::format(" ({} in attention)", split.tp);
     words += split.cp == 1 ? "" : fmt::format(", DCP {}", split.cp);
     words += open.kv_dtype == "auto" ? "" : ", KV " + open.kv_dtype;
+    words += open.step == 0 ? "" : fmt::format(", steps of {}", report::grouped(open.step));
     return words + (open.drafts == 0 ? "" : fmt::format(", {} draft tokens", open.drafts));
 }
 
@@ -212,10 +216,12 @@ Prediction best_reading(const LogStart& start, const Model& model, const Target&
         }
     };
     ask_all(open);
-    if (agreeing.empty()) {
-        const std::vector<OpenReading> drafting = with_drafts(start, model, open);
-        ask_all(drafting);
-        open.insert(open.end(), drafting.begin(), drafting.end());
+    const std::vector<OpenReading> more[] = {with_steps(start, open), with_drafts(start, model, open)};
+    for (const std::vector<OpenReading>& some : more) {
+        if (agreeing.empty()) {
+            ask_all(some);
+            open.insert(open.end(), some.begin(), some.end());
+        }
     }
     const bool drafted = !agreeing.empty() && agreeing.front().find("draft tokens") != std::string::npos;
     first.reason = drafted ? "the arguments are cut off; with the model's own drafts (MTP) it agrees, without them not"

@@ -106,6 +106,20 @@ std::vector<OpenReading> with_drafts(const LogStart& start, const Model& model, 
     return all;
 }
 
+std::vector<OpenReading> with_steps(const LogStart& start, const std::vector<OpenReading>& open) {
+    if (start.engine != "vllm" || start.facts.has("max_num_batched_tokens") || !start.facts.has("concurrency")) {
+        return {};
+    }
+    std::vector<OpenReading> all;
+    for (const u32 step : {2048u, 8192u, 16384u}) {
+        for (OpenReading one : open) {
+            one.step = step;
+            all.push_back(one);
+        }
+    }
+    return all;
+}
+
 Sharding split_of(const LogStart& start, u32 tp) {
     const auto size = [&](std::string_view fact) {
         return static_cast<u32>(std::clamp(start.facts.number(fact).value_or(1), 1.0, 1024.0));

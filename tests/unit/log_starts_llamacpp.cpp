@@ -242,9 +242,9 @@ TEST_CASE("llama.cpp: caches without a line of their kind", "[log]") {
         return "llama_kv_cache: size = " + std::string{size} + " MiB ( " + std::to_string(cells) + " cells, " +
                std::to_string(layers) + " layers,  1/1 seqs), K (f16): " + size + " MiB, V (f16): 0.00 MiB\n";
     };
-    const LogStart windows = only(line(32768, 10, "2560.00") + line(1536, 52, "624.00"));
-    CHECK(finding(windows, "slope-constant").seen == "2560.00 MiB grow with the context, 624.00 MiB do not");
-    CHECK(figure(windows, "slope-constant", "all_full_mib") == about(2560.0 * 6.2));
+    const LogStart bare = only(line(32768, 10, "2560.00") + line(1536, 52, "624.00"));
+    CHECK(finding(bare, "slope-constant").seen == "2560.00 MiB grow with the context, 624.00 MiB do not");
+    CHECK(figure(bare, "slope-constant", "all_full_mib") == about(2560.0 * 6.2));
     const LogStart all_full = only(line(1024, 10, "80.00") + line(1024, 52, "416.00"));  // shorter than the window
     CHECK(finding(all_full, "slope-constant").seen == "496.00 MiB grow with the context, 0.00 MiB do not");
     const LogStart indexed = only(line(32768, 61, "2196.00") + line(32768, 61, "488.00"));  // latents and index keys

@@ -203,3 +203,30 @@ TEST_CASE("doctor: llama.cpp's own lines say which cache grows and what the micr
         "llama_context: n_ctx         = 32768\nllama_context: n_ubatch      = ";
     CHECK(told(named + "512\n" + lines).finding("window-cells").is_null());
 }
+
+TEST_CASE("doctor: a step that the log does not say is asked in every size it may have", "[cli][log]") {
+    if (!program::known()) {
+        return;
+    }
+    // 0.19 prints the tokens of blocks, whatever the step; windows of a request, and so the concurrency, follow it.
+    const auto start = [](const std::string& argument, const std::string& line, const std::string& requests) {
+        return "INFO 04-09 13:01:38 [utils.py:302]  version 0.19.0\n"
+               "INFO [utils.py:238] non-default args: {'model': 'google/gemma-3-27b-it', 'max_model_len': 32768, " +
+               argument + "'gpu_memory_utilization': 0.9}\n" + line +
+               "INFO [gpu_worker.py:424] Available KV cache memory: 40.00 GiB\n"
+               "INFO GPU KV cache size: 74,896 tokens\n"
+               "INFO Maximum concurrency for 32,768 tokens per request: " + requests + "x\n";
+    };
+    const std::string argument = "'max_num_batched_tokens': 8192, ";
+    const std::string line = "INFO [scheduler.py:226] Chunked prefill is enabled with max_num_batched_tokens=8192.\n";
+    for (const char* requests : {"10.22", "5.95", "3.82"}) {
+        CAPTURE(requests);
+        const bool of_8192 = std::string{requests} == "5.95";
+        CHECK(told(start("", "", requests)).code == 0);
+        CHECK(told(start(argument, "", requests)).code == (of_8192 ? 0 : 1));
+        CHECK(told(start("", line, requests)).code == (of_8192 ? 0 : 1));
+    }
+    const Told small = told(start("", "", "10.22"));
+    CHECK(small.start["prediction"]["rules"].get<std::string>().find("steps of 2,048") != std::string::npos);
+    CHECK(told(start("", "", "99.99")).code == 1);
+}

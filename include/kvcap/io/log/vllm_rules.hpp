@@ -113,6 +113,7 @@ inline constexpr Rule rules[] = {
     {"Resolved architecture: {w}", "arch"},
     {"Asynchronous scheduling is {w}", "async_scheduling", Keep::last, v1},
     {"Using max model len {n}", "max_model_len"},
+    {"Chunked prefill is enabled with max_num_batched_tokens={n}", "max_num_batched_tokens"},
     {"tensor_parallel_size={n}", "tp", Keep::last},
     {"pipeline_parallel_size={n}", "pp", Keep::last},
     {"data_parallel_size={n}", "dp", Keep::last},
