@@ -169,7 +169,8 @@ void note_share(const Deployment& on, const Setting& setting, bool each, std::ve
     if (on.memory.by_budget || on.memory.util) {
         return;
     }
-    const std::string whose = on.face->share == nullptr ? "" : fmt::format(", what {} takes", on.face->title);
+    const bool own = on.face->share != nullptr && on.memory.of_free == on.face->share_of_free;
+    const std::string whose = !own ? "" : fmt::format(", what {} takes", on.face->title);
     Setting wide = setting;
     wide.sharding.tp = saturating_product(setting.sharding.tp, 8) < 65536 ? setting.sharding.tp * 8 : 1;
     const std::string where = each && on.share(wide) != on.share(setting) ? ", less with more ranks" : "";

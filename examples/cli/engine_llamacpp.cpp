@@ -189,6 +189,7 @@ const EngineFace llamacpp_face{
     std::nullopt,
     share_of,
     false,
-    &line};
+    &line,
+    "llama-server warns, sets the cells aside and caps requests at the model's length"};
 
 }  // namespace kvcap::cli

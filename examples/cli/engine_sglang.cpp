@@ -292,6 +292,7 @@ const EngineFace sglang_face{
     Remainder::last,
     share_of,
     false,
-    &line};
+    &line,
+    "SGLang does not start so unless SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 is set"};  // ModelConfig
 
 }  // namespace kvcap::cli

@@ -172,6 +172,7 @@ const EngineFace trtllm_face{
     Remainder::first,
     share_of,
     true,
-    &line};
+    &line,
+    "TensorRT-LLM takes the model's length instead"};
 
 }  // namespace kvcap::cli

@@ -237,6 +237,7 @@ const EngineFace vllm_face{
     Remainder::middle,  // distributed/utils.py get_pp_indices: neither the first nor the last stage, from the back
     share_of,
     false,
-    &line};
+    &line,
+    "vLLM does not start so unless VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 is set"};  // config/model.py get_and_verify_max_len
 
 }  // namespace kvcap::cli

@@ -141,7 +141,8 @@ struct LaunchFace {
 /// nullptr: as the model's forms have it. no_context_ranks: why it has none that divide the tokens of a request, as the
 /// end of a sentence; empty: it has. remainder: which stages it gives the layers that are left over; none: as asked.
 /// share: of a GPU's memory, where nothing is said; nullptr: 0.9, which is kvcap's own. share_of_free: it is of what
-/// the weights and the rest leave. launch: nullptr: it has no launch line.
+/// the weights and the rest leave. launch: nullptr: it has no launch line. beyond_context:
+/// what it does with a request longer than the context that the model states, as a sentence.
 struct EngineFace {
     std::string_view name;
     std::string_view title;
@@ -156,6 +157,7 @@ struct EngineFace {
     double (*share)(const EngineQuestion& question) = nullptr;
     bool share_of_free = false;
     const LaunchFace* launch = nullptr;
+    std::string_view beyond_context = "engines refuse it";
 };
 
 /// An engine stores states and index keys by rules of its own: a usage error when options of `model` say otherwise.

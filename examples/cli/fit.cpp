@@ -25,9 +25,10 @@ Finding find(Deployment& on, const Setting& asked, u32 gpus) {
     found.room = on.most_non_kv(asked);
     found.fits = found.answer.fits();
     found.most_sequences = on.most_sequences(asked, found.non_kv);
-    found.longest_asked = on.mix.each.size() == 1 && on.max_len == 0;
+    found.longest_asked = on.mix.each.size() == 1;
     if (found.longest_asked) {
-        found.longest = on.longest(asked, found.non_kv, context_limit(on.formats[0].model));
+        const u64 context = context_limit(on.formats[0].model);
+        found.longest = on.longest(asked, found.non_kv, on.max_len != 0 ? smaller(context, on.max_len) : context);
     }
     if (!found.fits) {
         found.changes = changes_of(on, asked, gpus);

@@ -18,7 +18,7 @@ struct Finding {
     bool fits = false;
     u64 most_sequences = 0;
     u64 longest = 0;
-    bool longest_asked = false;  ///< lengths are neither mixed nor the engine's length given
+    bool longest_asked = false;  ///< lengths are not mixed
     std::vector<Change> changes{};
     std::vector<Note> notes{};
 };

@@ -76,7 +76,8 @@ std::string capacity_words(const Finding& found) {
     if (found.longest != 0) {
         const std::string_view by = bound_of(found.longest, found.on.formats[0].model);
         out += paragraph(fmt::format("  {}{} tokens{} for {}", upto, report::grouped(found.longest),
-                                     by == "model"    ? " (as long as the model allows)"
+                                     found.longest == found.on.max_len ? " (as long as --engine-max-len allows)"
+                                     : by == "model"  ? " (as long as the model allows)"
                                      : by == "search" ? " (the model states no context; no longer ones are tried)"
                                                       : "",
                                      report::counted(found.asked.sequences, "request", "requests"))) + '\n';

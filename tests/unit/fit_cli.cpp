@@ -111,6 +111,8 @@ TEST_CASE("the longest request fits and is within the model's context, and what 
     const json unstated = checked("fit", "'8*gqa(1,64)' --tokens 8k --kv-budget 100GiB");
     CHECK(unstated["longest_tokens"] == 1 << 24);
     CHECK(unstated["longest_bound_by"] == "search");
+    const json started = checked("fit", "llama-3.1-8b --kv-budget 8GiB --tokens 4k --engine-max-len 16k");
+    CHECK(started["longest_tokens"] == 16384);
     CHECK(checked("fit", "llama-3.1-8b --lengths 4k:1,8k:1 --kv-budget 8GiB")["longest_bound_by"].is_null());
     const json limited = checked("plan", "llama-3.1-8b --tokens 8k --kv-budget 40GiB --gpus 1 --engine-max-len 16k");
     CHECK(limited["ranked"][0]["context"] == 16384);

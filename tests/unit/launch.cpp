@@ -347,3 +347,21 @@ TEST_CASE("launch lines that say nothing or nonsense are refused at their place"
         }
     }
 }
+
+TEST_CASE("what stands beside a line and is not read is said", "[launch]") {
+    const auto notes = [](const std::string& line) {
+        std::string all;
+        for (const Note& note : read_launch(line).notes) {
+            all += note.where + ": " + note.text.substr(0, note.text.find(':')) + "; ";
+        }
+        return all;
+    };
+    const std::string file = " > a.yaml && trtllm-serve m --max_seq_len 64 --extra_llm_api_options a.yaml";
+    const std::string read = "printf 'kv_cache_config: {dtype: fp8, max_tokens: 64}\\nenable_attention_dp: false\\n'";
+    CHECK(notes(read + file).empty());
+    CHECK(notes("printf 'max_batch_size: 3\\nkv_cache_config: {dtype: fp8, max_attention_window: [64]}\\n'" + file) ==
+          "a.yaml: max_batch_size; a.yaml: max_attention_window; ");
+    CHECK(notes("printf 'cuda_graph_config: {max_batch_size: 3, enable_padding: true}\\n'" + file).empty());
+    CHECK(notes("VLLM_ATTENTION_BACKEND=CUTLASS_MLA HOME=/tmp vllm serve m") ==
+          "launch line: VLLM_ATTENTION_BACKEND; ");
+}

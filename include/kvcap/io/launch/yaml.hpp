@@ -3,7 +3,10 @@
 // settings stand in a YAML file: of that, the flow-style pairs that a printf before the line writes.
 #pragma once
 
+#include <algorithm>
+#include <cctype>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -67,6 +70,41 @@ inline std::string yaml_value(std::string_view text, std::string_view key) {
     const std::size_t from = found + key.size() + 2;
     const std::string_view value = text.substr(from, text.find_first_of(",}\n\\", from) - from);
     return std::string{value.substr(0, value.find_last_not_of(' ') + 1)};
+}
+
+/// Settings that are read, or that change no memory of caches: of the file itself, and of its kv_cache_config.
+inline constexpr std::string_view known_yaml[] = {
+    "kv_cache_config",    "enable_attention_dp", "speculative_config", "cuda_graph_config", "moe_config",
+    "print_iter_log",     "stream_interval",     "trust_remote_code",  "backend",           "attn_backend",
+    "enable_iter_perf_stats", "num_postprocess_workers", "return_perf_metrics"};
+inline constexpr std::string_view known_cache_yaml[] = {
+    "dtype",           "free_gpu_memory_fraction", "max_gpu_total_bytes",  "tokens_per_block",     "max_tokens",
+    "host_cache_size", "enable_block_reuse",       "enable_partial_reuse", "copy_on_partial_reuse"};
+
+/// Keys of the file that nobody read, and those of its kv_cache_config: "max_batch_size".
+inline std::vector<std::string> unread_yaml(std::string_view text) {
+    const auto in = [](const auto& known, std::string_view key) {
+        return std::find(std::begin(known), std::end(known), key) != std::end(known);
+    };
+    std::vector<std::string> unread;
+    std::string_view top;
+    for (std::size_t colon = text.find(':'); colon != std::string_view::npos; colon = text.find(':', colon + 1)) {
+        std::size_t from = colon;
+        while (from > 0 && (std::isalnum(static_cast<unsigned char>(text[from - 1])) != 0 || text[from - 1] == '_')) {
+            --from;
+        }
+        from += from > 0 && text[from - 1] == '\\' && text[from] == 'n' ? 1 : 0;  // printf's line end
+        const std::string_view key = text.substr(from, colon - from);
+        if (key.empty() || !begins_yaml_key(text, from)) {
+            continue;
+        }
+        const bool outer = from == 0 || text[from - 1] == '\n' || text[from - 1] == 'n';
+        top = outer ? key : top;
+        if (outer ? !in(known_yaml, key) : top == "kv_cache_config" && !in(known_cache_yaml, key)) {
+            unread.emplace_back(key);
+        }
+    }
+    return unread;
 }
 
 }  // namespace kvcap::inline v1::io
