@@ -28,8 +28,6 @@ u32 gpus_of(const AdviseOptions& options) {
 
 namespace {
 
-constexpr const char* usual_share = "0.9";
-
 Aim aim_of(const std::string& name) {
     for (const Aim aim : {Aim::memory, Aim::latency, Aim::ttft, Aim::throughput}) {
         if (name == report::name_of(aim)) {
@@ -114,7 +112,7 @@ Asked asked_of(const AdviseOptions& options, const Work& work) {
 }
 
 auto site_of(const AdviseOptions& options, const Work& work, const Machine& machine) {
-    const double util = cli::share_of(options.util.empty() ? usual_share : options.util);
+    const double util = options.util.empty() ? usual_share : cli::share_of(options.util);
     const auto share = static_cast<u64>(std::ceil(static_cast<double>(machine.gpu.total().value) * util));
     const Bytes room = minus(Bytes{share}, bytes_of(options.non_kv, "--non-kv-bytes")).value_or({});
     if (room.value == 0) {

@@ -76,11 +76,10 @@ std::vector<Bytes> Deployment::available(const Setting& setting, Bytes non_kv) c
 }
 
 double Deployment::share(const Setting& setting) const {
-    constexpr double own = 0.9;
     if (setting.knob != 0 && knobs[setting.knob - 1].of_memory) {
         return share_of(knobs[setting.knob - 1].values[setting.knob_value]);
     }
-    return memory.util ? *memory.util : face->share == nullptr ? own : face->share(unmeasured(setting));
+    return memory.util ? *memory.util : face->share == nullptr ? usual_share : face->share(unmeasured(setting));
 }
 
 Bytes Deployment::overdrawn(const Setting& setting, Bytes non_kv) const {
@@ -125,22 +124,12 @@ EngineQuestion Deployment::unmeasured(const Setting& setting) const {
 
 namespace {
 
-/// What the engine is told to run at once, where that is less than the requests.
+/// By the flag for what the engine runs at once, where that was given.
 void judge_requests(const EngineQuestion& asked, EngineAnswer& answer, const EngineFace& face) {
     const std::string_view flag = face.launch == nullptr ? "" : face.launch->requests_flag;
-    u64 requests = 0;
-    for (const u64 count : asked.counts) {
-        requests = saturating_sum(requests, count);
+    if (answer.runs() && !flag.empty() && asked.has(flag)) {
+        judge_at_once(asked, flag, asked.number(flag, 1), face.title, answer);
     }
-    if (!answer.runs() || flag.empty() || !asked.has(flag) || requests <= asked.number(flag, 1)) {
-        return;
-    }
-    answer.verdict.fits = false;
-    answer.unfit = fmt::format("{} at once (--{}), and of {} requests {} queues {}",
-                               report::counted(asked.number(flag, 1), "request runs", "requests run"), flag,
-                               report::grouped(requests), face.title,
-                               report::grouped(requests - asked.number(flag, 1)));
-    answer.notes.push_back({Origin::derived, "--" + std::string{flag}, answer.unfit});
 }
 
 }  // namespace

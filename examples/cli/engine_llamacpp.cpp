@@ -24,18 +24,10 @@ u32 small(const EngineQuestion& question, std::string_view flag, u64 otherwise) 
 
 u64 tokens_of(const Lengths& lengths) { return (lengths.prompt + lengths.decoded).value; }
 
-u64 requests_of(const EngineQuestion& question) {
-    u64 all = 0;
-    for (const u64 count : question.counts) {
-        all = saturating_sum(all, count);
-    }
-    return all;
-}
-
 /// -c for the load: every sequence gets the longest request's length, or, unified, the sum of all lengths.
 llamacpp::Options options_of(const EngineQuestion& question) {
     llamacpp::Options to{};
-    const u64 sequences = requests_of(question);
+    const u64 sequences = question.requests();
     u64 all = 0;
     for (std::size_t i = 0; i < question.each.size(); ++i) {
         all = saturating_sum(all, saturating_product(tokens_of(question.each[i]), question.counts[i]));
@@ -74,19 +66,6 @@ void fill_rows(const llamacpp::Card& card, const llamacpp::Layout& layout, const
     }
 }
 
-/// llama-server runs `--parallel` sequences, one in each slot, and queues what comes beyond them.
-void judge_slots(const EngineQuestion& question, u32 slots, EngineAnswer& answer) {
-    const u64 asked = requests_of(question);
-    if (asked <= slots) {
-        return;
-    }
-    answer.verdict.fits = false;
-    answer.unfit = fmt::format("{} at once (--parallel), and of {} requests llama-server queues {}",
-                               report::counted(slots, "sequence runs", "sequences run"), report::grouped(asked),
-                               report::grouped(asked - slots));
-    answer.notes.push_back({Origin::derived, "--parallel", answer.unfit});
-}
-
 /// Bytes on the fullest device against what there is.
 Verdict judge_bytes(Bytes needed, Bytes available) {
     Verdict verdict{.fits = !(available < needed), .needed = needed.value, .usable = available.value};
@@ -120,7 +99,7 @@ EngineAnswer ask_llamacpp(const EngineQuestion& question) {
     const Verdict cells = judge(answer.plan, question.load());
     answer.verdict = cells.fits ? answer.verdict : cells;
     answer.by_bytes = cells.fits;
-    judge_slots(question, engine.options.n_seq_max, answer);
+    judge_at_once(question, "parallel", engine.options.n_seq_max, "llama-server", answer);
     const llamacpp::Layout layout = value_of(llamacpp::layout(model.card, engine.options));
     fill_rows(model.card, layout, question.longest(), answer);
     answer.request_units = answer.rows.empty() ? 0 : answer.rows[0].units_per_request;
@@ -145,8 +124,8 @@ std::vector<Knob> knobs_of(const EngineQuestion& question) {
             }
         }
     }
-    if (question.has("parallel") && question.number("parallel", 1) < requests_of(question)) {
-        knobs.push_back({.flag = "parallel", .values = {std::to_string(requests_of(question))}});
+    if (question.has("parallel") && question.number("parallel", 1) < question.requests()) {
+        knobs.push_back({.flag = "parallel", .values = {std::to_string(question.requests())}});
     }
     if (!question.has("kv-unified")) {
         knobs.push_back({.flag = "kv-unified", .values = {""}});

@@ -211,15 +211,6 @@ EngineAnswer ask_sglang(const EngineQuestion& question) {
     return answer;
 }
 
-/// The least that the load needs of requests at once.
-u64 requests_at_once(const EngineQuestion& question) {
-    u64 sum = 0;
-    for (const u64 count : question.counts) {
-        sum = saturating_sum(sum, count);
-    }
-    return larger(sum, 1);
-}
-
 /// Ratios around the one that holds, in steps of 0.1 of it and nearest first.
 std::vector<std::string> ratios(double now, double most) {
     std::vector<std::string> values;
@@ -247,7 +238,7 @@ std::vector<Knob> knobs_of(const EngineQuestion& question) {
         knobs.push_back({.flag = "mamba-full-memory-ratio",
                          .values = ratios(ratio_of(question, "mamba-full-memory-ratio", 0.9), 4.0)});
         const u64 slots = question.number("max-running-requests", 0x1000);
-        knobs.push_back(halving("max-running-requests", slots, requests_at_once(question), 1));
+        knobs.push_back(halving("max-running-requests", slots, larger(question.requests(), 1), 1));
     }
     if (window_of(question.model->read.spec) != 0) {
         knobs.push_back({.flag = "swa-full-tokens-ratio",

@@ -133,10 +133,7 @@ std::vector<Knob> knobs_of(const EngineQuestion& question) {
         states = states || form.retention.keep == Keep::last;
     }
     if (states) {
-        u64 sequences = 0;
-        for (const u64 count : question.counts) {
-            sequences = saturating_sum(sequences, count);
-        }
+        const u64 sequences = question.requests();
         knobs.push_back(halving("max-batch-size", question.number("max-batch-size", 64), larger(sequences, 1), 1));
     }
     return knobs;

@@ -42,6 +42,8 @@ struct EngineQuestion {
     /// The same, at most `most`.
     u64 number(std::string_view flag, u64 otherwise, u64 most) const;
     std::string text(std::string_view flag, std::string otherwise = {}) const;
+    /// How many at once on one replica.
+    u64 requests() const;
     bool has(std::string_view flag) const { return flags != nullptr && flags->find(flag) != flags->end(); }
 };
 
@@ -80,6 +82,10 @@ struct EngineAnswer {
     bool runs() const { return refusal.empty(); }
     bool fits() const { return runs() && verdict.fits; }
 };
+
+/// `server` runs `most` at once, as `flag` says, and queues what comes beyond: then it does not fit as asked.
+void judge_at_once(const EngineQuestion& question, std::string_view flag, u64 most, std::string_view server,
+                   EngineAnswer& answer);
 
 /// The exit code that every verb ends with where an engine gave this answer: of its refusal; where it starts 0, or 1
 /// when what was asked does not fit. A refusal that is none of numbers is of the options.

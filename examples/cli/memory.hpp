@@ -82,6 +82,9 @@ double share_of(const std::string& text);
 /// Exit 3 when the log cannot be read or does not say.
 MeasuredOverhead overhead_from(const std::string& path);
 
+/// Of a GPU's memory, where nothing is said and no engine has a share of its own.
+inline constexpr double usual_share = 0.9;
+
 /// What is known of one rank's memory. The cache gets share x total - weights - non_kv, under `of_free` share x
 /// (total - weights - non_kv), or `budget` outright.
 struct Memory {

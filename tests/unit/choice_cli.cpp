@@ -50,16 +50,6 @@ bool starts(const json& advice, const std::string& words) {
     return advice["verdict"].get<std::string>().rfind(words, 0) == 0;
 }
 
-/// The text without line ends and the indents behind them.
-std::string unfolded(const std::string& text) {
-    std::string out;
-    for (const char c : text) {
-        const bool blank = c == ' ' || c == '\n';
-        out += !blank ? std::string(1, c) : !out.empty() && out.back() != ' ' ? " " : "";
-    }
-    return out;
-}
-
 /// A similarity table: every odd layer `odd`, every other 0.9.
 class Table {
 public:

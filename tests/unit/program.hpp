@@ -74,4 +74,14 @@ inline std::size_t widest(const std::string& text) {
     return most;
 }
 
+/// The text without line ends and the indents behind them.
+inline std::string unfolded(const std::string& text) {
+    std::string out;
+    for (const char c : text) {
+        const bool blank = c == ' ' || c == '\n';
+        out += !blank ? std::string(1, c) : !out.empty() && out.back() != ' ' ? " " : "";
+    }
+    return out;
+}
+
 }  // namespace program

@@ -10,6 +10,7 @@ namespace {
 using nlohmann::json;
 using program::checked;
 using program::refused;
+using program::unfolded;
 
 const std::string roomy = " --gpu-mem 4000GiB --tokens 8k ";
 
@@ -230,14 +231,6 @@ TEST_CASE("what a request reserves is named of all pools, and does not depend on
     }
     const std::string words = "2 pages of 256 (window tokens), 128 (entries per 4), 2 (compressor states per 4), 128 "
                               "(entries per 128), 1 (compressor states per request)";
-    const auto unfolded = [](const std::string& text) {
-        std::string out;
-        for (const char c : text) {
-            const bool blank = c == ' ' || c == '\n';
-            out += !blank ? std::string(1, c) : !out.empty() && out.back() != ' ' ? " " : "";
-        }
-        return out;
-    };
     const program::Ran fit = program::run("fit " + v4 + "8 --kv-budget 200GiB");
     CHECK(unfolded(fit.out).find("reserved: " + words) != std::string::npos);
     CHECK(program::widest(fit.out) <= 80);

@@ -43,15 +43,6 @@ void heard(const std::string& before, const std::pair<std::string, std::string>&
     CHECK((with.code != without.code || with.out != without.out));
 }
 
-std::string unfolded(const std::string& text) {
-    std::string out;
-    for (const char c : text) {
-        const bool blank = c == ' ' || c == '\n';
-        out += !blank ? std::string(1, c) : !out.empty() && out.back() != ' ' ? " " : "";
-    }
-    return out;
-}
-
 void walk(const std::string& start, const Options& options) {
     for (const auto& second : options) {
         heard(start, second);

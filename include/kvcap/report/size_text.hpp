@@ -219,7 +219,6 @@ private:
                       [&](std::size_t i) { return answer_.points[i].held[rank].bytes; });
     }
 
-    /// A row for each point: what must fit on a rank, and the exact sums.
     /// One row for each length; on ranks what one holds and what all do, in two tables where one is too wide.
     std::string points_table() const {
         if (asked_.ranks() == 1) {

@@ -10,12 +10,16 @@
 
 namespace kvcap::inline v1::llamacpp {
 
-constexpr u16 rule_named(const char* name) noexcept {
+constexpr u64 length_of(const char* name) noexcept {
     u64 size = 0;
     while (name[size] != '\0') {
         ++size;
     }
-    return arch_index(name, size);
+    return size;
+}
+
+constexpr u16 rule_named(const char* name) noexcept {
+    return arch_index(name, length_of(name));
 }
 
 /// Classes of Hugging Face whose caches are plain and whose architecture refuses -sm tensor.
@@ -34,10 +38,7 @@ inline constexpr PlainClass plain_classes[] = {
 /// The rule of a class of plain caches; `rule` where it has none of its own.
 constexpr u16 rule_of_class(const char* name, u16 rule) noexcept {
     for (const PlainClass& each : plain_classes) {
-        u64 size = 0;
-        while (each.name[size] != '\0') {
-            ++size;
-        }
+        const u64 size = length_of(each.name);
         if (same_text(each.name, name, size) && name[size] == '\0') {
             return rule_named(each.architecture);
         }
