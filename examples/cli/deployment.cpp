@@ -44,12 +44,12 @@ RankWeights Deployment::weights(const Setting& setting, u32 stage) const {
     if (memory.weights_given) {
         return {memory.weights, "given"};
     }
-    return weights_on_rank(weights_known, {.engine = face->name,
-                                           .sharding = setting.sharding,
-                                           .attention_dp = setting.attention_dp,
-                                           .dp = dp,
-                                           .stage = stage,
-                                           .whole_shared_experts = shares_sequences(setting)});
+    const RankPlace place{.sharding = setting.sharding,
+                          .attention_dp = setting.attention_dp,
+                          .dp = dp,
+                          .stage = stage,
+                          .whole_shared_experts = shares_sequences(setting)};
+    return weights_on_rank(weights_known, place, face);
 }
 
 bool Deployment::shares_sequences(const Setting& setting) const {

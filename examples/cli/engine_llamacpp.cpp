@@ -136,6 +136,44 @@ std::vector<Knob> knobs_of(const EngineQuestion& question) {
 /// Nothing is kept back: it allocates what its cells need.
 double share_of(const EngineQuestion&) { return 1; }
 
+/// The groups as llama.cpp knows them: blocks, the input embedding, and the output layer with everything else.
+Bytes of_blocks_on_device(const Weights& weights, const RankPlace& place) {
+    std::vector<u64> blocks(weights.layers, 0);
+    llamacpp::BlockWeights file{.tied = weights.tied};
+    for (const WeightGroup& group : weights.groups) {
+        if (group.layer != no_layer && group.layer >= blocks.size()) {
+            blocks.resize(smaller(u64{group.layer} + 1, gguf::most_weight_blocks), 0);
+        }
+        u64& to = group.layer < blocks.size()             ? blocks[group.layer]
+                  : group.part == WeightPart::embedding ? file.input
+                                                        : file.output;
+        to = saturating_sum(to, group.bytes);
+    }
+    llamacpp::Card card{};
+    card.blocks.count = static_cast<u32>(smaller(blocks.size(), llamacpp::max_blocks));
+    file.blocks = blocks.data();
+    file.count = static_cast<u32>(blocks.size());
+    return {llamacpp::weights_per_device(card, llamacpp::devices_of(card, place.sharding), file).device[place.stage]};
+}
+
+/// -sm tensor cuts rows, else whole blocks lie on a device. What more devices than llama.cpp has would hold is nothing.
+Result<Bytes> on_llama_device(const Weights& weights, const RankPlace& place) {
+    if (place.sharding.pp > llamacpp::most_devices) {
+        return Bytes{};
+    }
+    if (place.sharding.tp == 1) {
+        return of_blocks_on_device(weights, place);
+    }
+    Weights here = weights;
+    std::erase_if(here.groups, [](const WeightGroup& group) { return group.part == WeightPart::embedding; });
+    for (const WeightGroup& group : weights.groups) {
+        if (weights.tied && group.part == WeightPart::embedding) {
+            here.add({.part = WeightPart::head, .layer = no_layer, .bytes = group.bytes});
+        }
+    }
+    return kvcap::weights_on_rank(here, {.sharding = place.sharding}, place.stage);
+}
+
 EngineFlags unsaid(const EngineQuestion&) { return {{"batch-size", "2048"}, {"ubatch-size", "512"}}; }
 
 const LaunchFace line{
@@ -169,6 +207,7 @@ const EngineFace llamacpp_face{
     share_of,
     false,
     &line,
-    "llama-server warns, sets the cells aside and caps requests at the model's length"};
+    "llama-server warns, sets the cells aside and caps requests at the model's length",
+    on_llama_device};
 
 }  // namespace kvcap::cli

@@ -247,6 +247,11 @@ std::vector<Knob> knobs_of(const EngineQuestion& question) {
     return knobs;
 }
 
+/// Attention data parallelism leaves the input embedding whole too.
+Result<Bytes> weights_of(const Weights& weights, const RankPlace& place) {
+    return kvcap::weights_on_rank(weights, place.split(OtherParts::embedding_whole), place.stage);
+}
+
 const LaunchFace line{
     .formats = {{"fp8", "fp8_e4m3"}, {"nvfp4", "fp4_e2m1"}, {"bfloat16", "bf16"}},
     .unevaluated = {{"json-model-override-args", why::another_model, "{}"},
@@ -284,6 +289,7 @@ const EngineFace sglang_face{
     share_of,
     false,
     &line,
-    "SGLang does not start so unless SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 is set"};  // ModelConfig
+    "SGLang does not start so unless SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 is set",  // ModelConfig
+    weights_of};
 
 }  // namespace kvcap::cli

@@ -144,6 +144,11 @@ double share_of(const EngineQuestion&) { return 0.9; }
 
 EngineFlags unsaid(const EngineQuestion&) { return {{"tokens-per-block", "32"}}; }
 
+/// Under attention data parallelism all but the experts is whole.
+Result<Bytes> weights_of(const Weights& weights, const RankPlace& place) {
+    return kvcap::weights_on_rank(weights, place.split(OtherParts::whole), place.stage);
+}
+
 const LaunchFace line{.formats = {{"bf16", "auto"}, {"fp8_e4m3", "fp8"}},
                       .unevaluated = {{"speculative-config", why::drafts}},
                       .block_flag = "tokens-per-block",
@@ -170,6 +175,7 @@ const EngineFace trtllm_face{
     share_of,
     true,
     &line,
-    "TensorRT-LLM takes the model's length instead"};
+    "TensorRT-LLM takes the model's length instead",
+    weights_of};
 
 }  // namespace kvcap::cli

@@ -206,6 +206,31 @@ EngineFlags unsaid(const EngineQuestion& question) {
     return {{"max-num-batched-tokens", std::to_string(step_of(question, rules_of(question.version)))}};
 }
 
+/// What is dense in a layer with routed experts are its shared ones.
+Weights with_whole_shared_experts(Weights weights) {
+    std::vector<bool> routed(weights.layers, false);
+    for (const WeightGroup& group : weights.groups) {
+        if (group.part == WeightPart::experts && group.layer < routed.size()) {
+            routed[group.layer] = true;
+        }
+    }
+    for (WeightGroup& group : weights.groups) {
+        const bool shared = group.part == WeightPart::dense && group.layer < routed.size() && routed[group.layer];
+        group.part = shared ? WeightPart::whole : group.part;
+    }
+    return weights;
+}
+
+/// Experts are dealt over the ranks of all data-parallel groups (FusedMoEParallelConfig.make), each of which holds the
+/// rest; ranks of attention data parallelism are such groups of TP 1.
+Result<Bytes> weights_of(const Weights& weights, const RankPlace& place) {
+    WeightSplit split{.sharding = place.sharding};
+    split.ep = static_cast<u32>(smaller(saturating_product(split.tp(), place.dp), ~u32{0}));
+    split.sharding.tp = place.attention_dp ? 1 : place.sharding.tp;
+    return kvcap::weights_on_rank(place.whole_shared_experts ? with_whole_shared_experts(weights) : weights, split,
+                                  place.stage);
+}
+
 const LaunchFace line{.formats = {{"bf16", "bfloat16"}, {"f16", "float16"}},
                       .unevaluated = {{"speculative-config", why::drafts},
                                       {"cpu-offload-gb", why::on_host},
@@ -238,6 +263,7 @@ const EngineFace vllm_face{
     share_of,
     false,
     &line,
-    "vLLM does not start so unless VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 is set"};  // config/model.py get_and_verify_max_len
+    "vLLM does not start so unless VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 is set",  // config/model.py get_and_verify_max_len
+    weights_of};
 
 }  // namespace kvcap::cli

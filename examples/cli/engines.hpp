@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cli.hpp"
+#include "memory.hpp"
 
 #include <kvcap/plan/fit.hpp>
 #include <map>
@@ -148,7 +149,8 @@ struct LaunchFace {
 /// end of a sentence; empty: it has. remainder: which stages it gives the layers that are left over; none: as asked.
 /// share: of a GPU's memory, where nothing is said; nullptr: 0.9, which is kvcap's own. share_of_free: it is of what
 /// the weights and the rest leave. launch: nullptr: it has no launch line. beyond_context:
-/// what it does with a request longer than the context that the model states, as a sentence.
+/// what it does with a request longer than the context that the model states, as a sentence. weights: of a rank, by its
+/// own rule; nullptr: as `RankPlace::split` has it.
 struct EngineFace {
     std::string_view name;
     std::string_view title;
@@ -164,6 +166,7 @@ struct EngineFace {
     bool share_of_free = false;
     const LaunchFace* launch = nullptr;
     std::string_view beyond_context = "engines refuse it";
+    Result<Bytes> (*weights)(const Weights& weights, const RankPlace& place) = nullptr;
 };
 
 /// An engine stores states and index keys by rules of its own: a usage error when options of `model` say otherwise.

@@ -7,10 +7,15 @@ namespace kvcap::cli {
 
 namespace {
 
-std::string knob_words(const EngineFlags& turned) {
+/// A larger share of all memory leaves the less for what the engine has outside of it.
+std::string knob_words(const Setting& to, const Deployment& on) {
     std::string out;
-    for (const auto& [name, value] : turned) {
+    for (const auto& [name, value] : on.turned(to)) {
         out += fmt::format("{}--{}{}{}", out.empty() ? "" : " ", name, value.empty() ? "" : " ", value);
+    }
+    if (to.knob != 0 && on.knobs[to.knob - 1].of_memory && !on.memory.of_free) {
+        const double outside = static_cast<double>(on.memory.total.value) * (1 - on.share(to));
+        out += fmt::format(" (leaves {} of a GPU outside of it)", report::amount({static_cast<u64>(outside)}));
     }
     return out;
 }
@@ -82,7 +87,7 @@ std::string words(const Change& change, const Deployment& on) {
             return fmt::format("{} {}", on.cp_among_tp ? "--decode-context-parallel-size" : "--cp", to.sharding.cp);
         case ChangeKind::more_memory:
             return more_words(on.memory, report::amount_and_exact(to.extra_memory));
-        case ChangeKind::knob: return knob_words(on.turned(to));
+        case ChangeKind::knob: return knob_words(to, on);
     }
     return {};
 }

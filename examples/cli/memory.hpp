@@ -37,20 +37,23 @@ struct RankWeights {
 /// Weights of the model that the argument names: source `unknown` when nothing tells.
 Weights find_weights(const std::string& argument, std::vector<Note>& notes);
 
-/// A rank of stage `stage` in one of `dp` data-parallel groups of `sharding`. engine: as --engine names it, or empty.
+struct EngineFace;
+
+/// A rank of stage `stage` in one of `dp` data-parallel groups of `sharding`. whole_shared_experts: each rank holds
+/// those whole.
 struct RankPlace {
-    std::string_view engine{};
     Sharding sharding{};
     bool attention_dp = false;
     u32 dp = 1;
     u32 stage = 0;
     bool whole_shared_experts = false;
+
+    /// Attention whole and experts over the ranks under attention data parallelism, `others` as said; else all divided.
+    WeightSplit split(OtherParts others = OtherParts::divided) const;
 };
 
-/// By the engine's rule. vLLM deals experts over the ranks of all data-parallel groups, each of which holds the rest;
-/// groups of other engines are replicas. Under attention data parallelism SGLang holds attention and the input
-/// embedding whole, TensorRT-LLM all but the experts. llama.cpp keeps the input embedding on the host.
-RankWeights weights_on_rank(const Weights& weights, const RankPlace& place);
+/// By the engine's rule; without one, by `RankPlace::split`.
+RankWeights weights_on_rank(const Weights& weights, const RankPlace& place, const EngineFace* face = nullptr);
 
 /// --gpu --gpus --gpu-mem --util --fraction-of --kv-budget --non-kv-bytes --overhead --overhead-from
 /// --weights-bytes

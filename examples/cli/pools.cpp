@@ -18,10 +18,17 @@ struct PoolsOptions {
     Output output;
 };
 
+/// beyond: what the engine does beyond the model's context, where that is asked for.
 struct Answered {
     const EngineFace* face = nullptr;
     EngineAnswer answer{};
+    std::string beyond{};
 };
+
+/// What an engine sets aside beyond what there is: one that goes by what is asked, not by the memory, ends then.
+Bytes lacking_of(const EngineAnswer& answer) {
+    return answer.runs() && answer.by_bytes && !answer.plan.pools.empty() ? answer.verdict.lacking_bytes : Bytes{};
+}
 
 std::string rows_table(const EngineAnswer& answer) {
     using A = report::Align;
@@ -60,7 +67,12 @@ std::string screen_of(const Answered& one, report::Unit unit, const Session& ses
         return out + paragraph("  " + (one.answer.without_rules() ? no_rules_words(one.answer)
                                                                   : "does not start: " + one.answer.refusal)) + '\n';
     }
-    out += pools_table(one.answer, unit) + rows_table(one.answer);
+    if (const Bytes lacking = lacking_of(one.answer); lacking.value != 0) {
+        const std::string words = fmt::format("  does not start: it asks for {} more than there is",
+                                              report::amount(lacking));
+        out += session.warning(paragraph(words)) + '\n';
+    }
+    out += one.beyond + pools_table(one.answer, unit) + rows_table(one.answer);
     return out + log_text(one.answer.log, "  log: ");
 }
 
@@ -92,7 +104,8 @@ std::string json_of(const Deployment& on, const std::vector<Answered>& all, cons
     for (const Answered& one : all) {
         json.object().field("engine", one.face->name).field("rules", one.answer.rules);
         json.field("backend", one.answer.backend);
-        json.field("starts", one.answer.runs())
+        json.field("starts", one.answer.runs() && lacking_of(one.answer).value == 0)
+            .field("lacking_bytes", lacking_of(one.answer))
             .field("refusal", one.answer.refusal)
             .field("reason", one.answer.reason)
             .field("unit", one.answer.unit);
@@ -118,7 +131,9 @@ std::string json_of(const Deployment& on, const std::vector<Answered>& all, cons
 Exit exit_of_all(const std::vector<Answered>& all) {
     Exit least = Exit::ok;
     for (const Answered& one : all) {
-        const Exit code = one.answer.runs() ? Exit::ok : exit_of(one.answer);
+        const Exit code = lacking_of(one.answer).value != 0 ? Exit::does_not_fit
+                          : one.answer.runs()               ? Exit::ok
+                                                            : exit_of(one.answer);
         least = code != Exit::ok && (least == Exit::ok || code < least) ? code : least;
     }
     return least;
@@ -160,7 +175,8 @@ void run(PoolsOptions options, Session& session) {
         if (every ? face->name != "exact" : face == on.face) {
             on.face = face;
             on.memory.of_free = options.on.memory.of_free(face->share_of_free);
-            all.push_back({face, every ? answer_or_why(on, asked) : on.ask(asked, on.known_non_kv(asked))});
+            all.push_back({face, every ? answer_or_why(on, asked) : on.ask(asked, on.known_non_kv(asked)),
+                           beyond_text(on, session)});
         }
     }
     const Model& model = on.formats[0].model;
@@ -171,7 +187,7 @@ void run(PoolsOptions options, Session& session) {
     if (options.output.json) {
         return session.print(json_of(on, all, notes));
     }
-    std::string out = heading(model, on.memory.described, session) + beyond_text(on, session);
+    std::string out = heading(model, on.memory.described, session);
     for (const Answered& one : all) {
         out += screen_of(one, unit, session);
         notes.insert(notes.end(), one.answer.notes.begin(), one.answer.notes.end());

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Where a model's weights are known from: its folder, its card, or its config.
 #include "cards.hpp"
+#include "engines.hpp"
 #include "memory.hpp"
 
 #include <filesystem>
-#include <kvcap/engine/llamacpp/engine.hpp>
-#include <kvcap/engine/llamacpp/offload.hpp>
 #include <kvcap/io/locate.hpp>
 #include <kvcap/io/model_weights.hpp>
 
@@ -103,93 +102,18 @@ Weights find_weights(const std::string& argument, std::vector<Note>& notes) {
     return *found.value;
 }
 
-namespace {
-
-/// How an engine deals weights to a rank, other than llama.cpp.
-WeightSplit split_of(const RankPlace& place) {
-    WeightSplit split{.sharding = place.sharding, .attention_dp = place.attention_dp};
-    if (place.engine == "vllm") {
-        const u64 experts = saturating_product(split.tp(), place.dp);
-        split.sharding.tp = place.attention_dp ? 1 : place.sharding.tp;  // such ranks are data-parallel ones of TP 1
-        split.ep = static_cast<u32>(smaller(experts, ~u32{0}));
-        split.attention_dp = false;
-        return split;
-    }
-    split.ep = place.attention_dp ? split.tp() : 1;
-    split.others = place.engine == "sglang"   ? OtherParts::embedding_whole
-                   : place.engine == "trtllm" ? OtherParts::whole
-                                              : OtherParts::divided;
-    return split;
+WeightSplit RankPlace::split(OtherParts others) const {
+    const u32 tp = sharding.tp == 0 ? 1 : sharding.tp;
+    return {.sharding = sharding, .ep = attention_dp ? tp : 1, .attention_dp = attention_dp, .others = others};
 }
 
-/// What is dense in a layer with routed experts are its shared ones.
-Weights with_whole_shared_experts(Weights weights) {
-    std::vector<bool> routed(io::most_weight_layers, false);
-    for (const WeightGroup& group : weights.groups) {
-        if (group.part == WeightPart::experts && group.layer < routed.size()) {
-            routed[group.layer] = true;
-        }
-    }
-    for (WeightGroup& group : weights.groups) {
-        const bool shared = group.part == WeightPart::dense && group.layer < routed.size() && routed[group.layer];
-        group.part = shared ? WeightPart::whole : group.part;
-    }
-    return weights;
-}
-
-/// By the rule of every engine but llama.cpp.
-Result<Bytes> on_rank(const Weights& weights, const RankPlace& place) {
-    return place.whole_shared_experts
-               ? weights_on_rank(with_whole_shared_experts(weights), split_of(place), place.stage)
-               : weights_on_rank(weights, split_of(place), place.stage);
-}
-
-/// The groups as llama.cpp knows them: blocks, the input embedding, and the output layer with everything else.
-Bytes of_blocks_on_device(const Weights& weights, const RankPlace& place) {
-    std::vector<u64> blocks(weights.layers, 0);
-    llamacpp::BlockWeights file{.tied = weights.tied};
-    for (const WeightGroup& group : weights.groups) {
-        if (group.layer != no_layer && group.layer >= blocks.size()) {
-            blocks.resize(smaller(u64{group.layer} + 1, gguf::most_weight_blocks), 0);
-        }
-        u64& to = group.layer < blocks.size()             ? blocks[group.layer]
-                  : group.part == WeightPart::embedding ? file.input
-                                                        : file.output;
-        to = saturating_sum(to, group.bytes);
-    }
-    llamacpp::Card card{};
-    card.blocks.count = static_cast<u32>(smaller(blocks.size(), llamacpp::max_blocks));
-    file.blocks = blocks.data();
-    file.count = static_cast<u32>(blocks.size());
-    return {llamacpp::weights_per_device(card, llamacpp::devices_of(card, place.sharding), file).device[place.stage]};
-}
-
-/// -sm tensor cuts rows, else whole blocks lie on a device. What more devices than llama.cpp has would hold is nothing.
-Result<Bytes> on_llama_device(const Weights& weights, const RankPlace& place) {
-    if (place.sharding.pp > llamacpp::most_devices) {
-        return Bytes{};
-    }
-    if (place.sharding.tp == 1) {
-        return of_blocks_on_device(weights, place);
-    }
-    Weights here = weights;
-    std::erase_if(here.groups, [](const WeightGroup& group) { return group.part == WeightPart::embedding; });
-    for (const WeightGroup& group : weights.groups) {
-        if (weights.tied && group.part == WeightPart::embedding) {
-            here.add({.part = WeightPart::head, .layer = no_layer, .bytes = group.bytes});
-        }
-    }
-    return weights_on_rank(here, {.sharding = place.sharding}, place.stage);
-}
-
-}  // namespace
-
-RankWeights weights_on_rank(const Weights& weights, const RankPlace& place) {
+RankWeights weights_on_rank(const Weights& weights, const RankPlace& place, const EngineFace* face) {
     if (weights.source == WeightSource::unknown || weights.bytes == 0) {
         return {};
     }
+    const bool own_rule = face != nullptr && face->weights != nullptr;
     const Result<Bytes> bytes =
-        place.engine == "llamacpp" ? on_llama_device(weights, place) : on_rank(weights, place);
+        own_rule ? face->weights(weights, place) : kvcap::weights_on_rank(weights, place.split(), place.stage);
     if (!bytes) {
         return {};
     }

@@ -323,6 +323,23 @@ TEST_CASE("TensorRT-LLM's options are those of the file that its line names", "[
     CHECK(read("printf 'a: [\"{\"]\\nb: {c: [1, {d: 2}]}' > a && trtllm-serve m --config a").dtype == "auto");
 }
 
+TEST_CASE("TensorRT-LLM's file says what flags say, each key in its place, and flags win", "[launch]") {
+    const std::string file = "printf 'tensor_parallel_size: 4\\npipeline_parallel_size: 2\\nmax_seq_len: 4096\\n"
+                             "dtype: bfloat16\\nmax_batch_size: 16\\ncuda_graph_config: {max_batch_size: 3}\\n"
+                             "kv_cache_config:\\n  dtype: \"fp8\"\\n  free_gpu_memory_fraction: 0.8\\n"
+                             "  max_gpu_total_bytes: 1024\\n  max_tokens: null\\n' > a.yaml && trtllm-serve m ";
+    const Launch all = read(file + "--config a.yaml");
+    CHECK((all.tp == 4 && all.pp == 2 && all.tokens == 4096 && all.sequences == 16));
+    CHECK((all.dtype == "fp8" && all.util == "0.8" && all.budget == "1024"));
+    CHECK(all.flags.count("max-kv-tokens") == 0);
+    CHECK(read(file + "--tp_size 8 --config a.yaml").tp == 8);
+    CHECK(read(file + "--config a.yaml --max_batch_size 2").sequences == 2);
+    CHECK(read(file).tp == 1);  // names no file
+    CHECK(read("printf 'dtype: bfloat16' > a && trtllm-serve m --config a").dtype == "auto");
+    refused("printf 'tensor_parallel_size: none' > a && trtllm-serve m --config a", "tensor_parallel_size: \"none\"");
+    refused("printf 'max_seq_len: 0' > a && trtllm-serve m --config a", "max_seq_len: \"0\"");
+}
+
 TEST_CASE("launch lines that say nothing or nonsense are refused at their place", "[launch]") {
     refused("", "vllm serve");
     refused("vllm bench m", "vllm serve");
@@ -359,8 +376,11 @@ TEST_CASE("what stands beside a line and is not read is said", "[launch]") {
     const std::string file = " > a.yaml && trtllm-serve m --max_seq_len 64 --extra_llm_api_options a.yaml";
     const std::string read = "printf 'kv_cache_config: {dtype: fp8, max_tokens: 64}\\nenable_attention_dp: false\\n'";
     CHECK(notes(read + file).empty());
-    CHECK(notes("printf 'max_batch_size: 3\\nkv_cache_config: {dtype: fp8, max_attention_window: [64]}\\n'" + file) ==
-          "a.yaml: max_batch_size; a.yaml: max_attention_window; ");
+    CHECK(notes("printf 'max_num_tokens: 3\\nkv_cache_config: {dtype: fp8, max_attention_window: [64]}\\n'" + file) ==
+          "a.yaml: max_num_tokens; a.yaml: max_attention_window; ");
+    CHECK(notes("printf 'max_seq_len: 64\\n'" + file).empty());
+    CHECK(notes("printf 'max_seq_len: 65\\n'" + file) == "--max_seq_len: 64 counts, not the file's 65, as since June "
+                                                         "2026; before, TensorRT-LLM took the file's; ");
     CHECK(notes("printf 'cuda_graph_config: {max_batch_size: 3, enable_padding: true}\\n'" + file).empty());
     CHECK(notes("VLLM_ATTENTION_BACKEND=CUTLASS_MLA HOME=/tmp vllm serve m") ==
           "launch line: VLLM_ATTENTION_BACKEND; ");

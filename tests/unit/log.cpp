@@ -11,6 +11,10 @@ namespace {
 using namespace kvcap;
 using kvcap::logs::Datum;
 
+// No constant if a digit beyond those that are kept were summed first.
+static_assert(logs::integer_of("999999999999999999") == 999999999999999999);
+static_assert(!logs::integer_of("9416958777777777777") && !logs::integer_of("-9,416,958,777,777,777,777"));
+
 LogStart only(std::string_view text) {
     LogReading reading = read_log(text);
     REQUIRE(reading.starts.size() == 1);

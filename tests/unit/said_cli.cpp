@@ -120,6 +120,25 @@ TEST_CASE("beyond the model's context: in JSON, and below the verdict with what 
     CHECK(checked("fit", "llama-3-8b --kv-budget 40GiB --tokens 4k --engine-max-len 16k")["beyond_context"] == true);
     CHECK(checked("pools", "llama-3-8b --kv-budget 40GiB --tokens 16k")["beyond_context"] == true);
     CHECK(checked("plan", "llama-3-8b --gpu h100 --gpus 1 --tokens 16k")["beyond_context"] == true);
+    const std::string all = unfolded(run("pools llama-3-8b --kv-budget 40GiB --tokens 16k --engine all").out);
+    for (const char* own : {"LONG_MAX_MODEL_LEN", "LONGER_CONTEXT_LEN", "llama-server warns", "takes the model's"}) {
+        CHECK(all.find(own) != std::string::npos);
+    }
+}
+
+TEST_CASE("pools: what llama.cpp sets aside goes by what is asked, and may be more than there is", "[cli][said]") {
+    if (!known()) {
+        return;
+    }
+    const std::string asked = "pools llama-3-8b --kv-budget 1GiB --engine llamacpp --tokens ";
+    CHECK(run(asked + "8k").code == 0);
+    const Ran more = run(asked + "10k");
+    CHECK(more.code == 1);
+    CHECK(more.out.find("does not start: it asks for 0.250 GiB more than there is") != std::string::npos);
+    const json read = json::parse(run(asked + "10k --json").out);
+    CHECK(schemas::violation_of(read, "pools") == "");
+    CHECK(read["engines"][0]["starts"] == false);
+    CHECK(read["engines"][0]["lacking_bytes"] == 256 << 20);
 }
 
 TEST_CASE("plan --launch: what the line leaves unsaid is said", "[cli][said]") {

@@ -23,19 +23,6 @@ inline void note_environment(const std::vector<std::string>& words, std::size_t 
     }
 }
 
-/// Keys of TensorRT-LLM's file that are left out.
-inline void note_files(const LaunchSyntax& syntax, const std::vector<std::string>& words, std::size_t end,
-                       std::vector<Note>& notes) {
-    if (syntax.engine != "trtllm") {
-        return;
-    }
-    for (const auto& [file, text] : printed_files(words, end)) {
-        for (const std::string& key : unread_yaml(text)) {
-            notes.push_back({Origin::assumed, file, key + ": not read; if it changes memory, this answer is off"});
-        }
-    }
-}
-
 /// "# 2 servers" behind a line counts identical ones, 1 to 65,536; another comment says nothing.
 inline Diagnosed<u32> launch_servers(const std::vector<std::string>& words, std::size_t from) {
     const auto begin = words.begin() + static_cast<std::ptrdiff_t>(from);
@@ -81,7 +68,6 @@ inline Diagnosed<Launch> read_launch(std::string_view line) {
             if (read) {
                 read->servers = *servers;
                 io::note_environment(words, at, read.notes);
-                io::note_files(syntax, words, at, read.notes);
             }
             return read;
         }

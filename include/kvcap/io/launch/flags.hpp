@@ -156,6 +156,23 @@ inline constexpr TrtllmKey trtllm_keys[] = {
     {"host-cache-size", "host_cache_size"},
 };
 
+/// Keys of TensorRT-LLM's file that say what a field says; in: the key that it stands under.
+struct TrtllmSetting {
+    std::string_view in;
+    std::string_view key;
+    LaunchField field;
+};
+
+inline constexpr TrtllmSetting trtllm_settings[] = {
+    {"", "tensor_parallel_size", LaunchField::tp},
+    {"", "pipeline_parallel_size", LaunchField::pp},
+    {"", "max_seq_len", LaunchField::tokens},
+    {"", "max_batch_size", LaunchField::sequences},
+    {"kv_cache_config", "dtype", LaunchField::dtype},
+    {"kv_cache_config", "free_gpu_memory_fraction", LaunchField::util},
+    {"kv_cache_config", "max_gpu_total_bytes", LaunchField::budget},
+};
+
 /// The long name of a short flag of llama.cpp, without dashes; empty for others.
 constexpr std::string_view llama_long_name(std::string_view flag) {
     constexpr std::string_view shorts[][2] = {

@@ -3,19 +3,17 @@
 #pragma once
 
 #include <algorithm>
-#include <kvcap/io/diagnosis.hpp>
-#include <kvcap/io/grouped.hpp>
-#include <kvcap/io/launch/flags.hpp>
 #include <kvcap/io/launch/shares.hpp>
+#include <kvcap/io/launch/values.hpp>
 #include <kvcap/io/launch/yaml.hpp>
 #include <utility>
 
 namespace kvcap::inline v1::io {
 
-class LaunchReader {
+class LaunchReader : LaunchValues {
 public:
     LaunchReader(const LaunchSyntax& syntax, const std::vector<std::string>& words)
-        : syntax_{syntax}, words_{words} {
+        : LaunchValues{syntax}, words_{words} {
         read_.engine = std::string{syntax.engine};
     }
 
@@ -41,8 +39,7 @@ public:
     }
 
 private:
-    /// What the file of TensorRT-LLM's options says of the cache, before any flag: those win. The only settings that
-    /// its flags cannot say.
+    /// What the file of TensorRT-LLM's options says, before any flag.
     void take_file(std::size_t from) {
         for (std::size_t i = from; i < words_.size() && !begins_comment(words_[i]); ++i) {
             const std::size_t equals = words_[i].find('=');
@@ -52,72 +49,57 @@ private:
             }
             const bool follows = equals == std::string::npos && i + 1 < words_.size();
             const std::string name = follows ? words_[i + 1] : words_[i].substr(equals + 1);
-            if (const auto file = files_.find(name); file != files_.end()) {
-                yaml_closed(file->second)
-                    ? yaml(file->second)
-                    : refuse(name, file->second, "YAML whose braces, brackets and quotes are closed");
+            const auto file = files_.find(name);
+            if (file == files_.end()) {
+                continue;
+            }
+            if (!yaml_closed(file->second)) {
+                refuse(name, file->second, "YAML whose braces, brackets and quotes are closed");
+                return;
+            }
+            for (const YamlPair& pair : yaml_pairs(file->second)) {
+                take_pair(name, pair);
             }
         }
     }
 
-    void yaml(std::string_view text) {
-        if (begins_yaml_key(text, text.find("speculative_config:"))) {
-            read_.flags["speculative-config"] = "yaml";
-        }
-        read_.attention_dp = yaml_value(text, "enable_attention_dp") == "true";
-        if (const std::string util = yaml_value(text, "free_gpu_memory_fraction"); !util.empty()) {
-            read_.util = share("free_gpu_memory_fraction", util);
-        }
-        if (const std::string budget = yaml_value(text, "max_gpu_total_bytes"); !budget.empty()) {
-            read_.budget = std::to_string(whole("max_gpu_total_bytes", budget, u64{1} << 50));
-        }
-        if (const std::string dtype = yaml_value(text, "dtype"); !dtype.empty()) {
-            read_.dtype = dtype;
+    void take_pair(const std::string& file, const YamlPair& pair) {
+        const std::string key{pair.key};
+        const bool of_cache = pair.in == "kv_cache_config";
+        for (const TrtllmSetting& each : trtllm_settings) {
+            if (each.in == pair.in && each.key == pair.key) {
+                if (!pair.value.empty()) {
+                    take(each.field, key, std::string{pair.value});
+                    filed_[each.field] = pair.value;
+                }
+                return;
+            }
         }
         for (const TrtllmKey& each : trtllm_keys) {
-            if (const std::string found = yaml_value(text, each.key); !found.empty()) {
-                const u64 number = whole(std::string{each.key}, found, u64{1} << 50);
-                read_.flags[std::string{each.flag}] = std::to_string(number);
+            if (of_cache && each.key == pair.key) {
+                if (!pair.value.empty()) {
+                    read_.flags[std::string{each.flag}] =
+                        std::to_string(whole(key, std::string{pair.value}, u64{1} << 50));
+                }
+                return;
             }
         }
+        if (pair.in.empty() && key == "speculative_config") {
+            read_.flags["speculative-config"] = "yaml";
+        } else if (pair.in.empty() && key == "enable_attention_dp") {
+            read_.attention_dp = pair.value == "true";
+        } else if (!yaml_harmless(pair)) {
+            notes_.push_back({Origin::assumed, file, key + ": not read; if it changes memory, this answer is off"});
+        }
     }
 
-    void refuse(const std::string& where, const std::string& found, std::string_view wanted) {
-        problem_ = Problem{
-            Trouble::invalid, where, found.empty() ? "nothing" : '"' + found + '"', std::string{wanted}, {}};
-    }
-    u64 whole(const std::string& flag, const std::string& value, u64 most = u64{1} << 40) {
-        const LaunchFlag* own = known(flag);
-        const Written written = own == nullptr ? Written::plain : own->written;
-        const u64 number = launch_number(value, written).value_or(0);
-        if (number == 0) {
-            refuse(flag, value, "a whole number of at least 1" + std::string{written_words(written)});
-        } else if (number > most) {
-            refuse(flag, value, "at most " + grouped(most));
+    /// A flag that the file says otherwise: it wins since June 2026 (NVIDIA/TensorRT-LLM, pull request 14812).
+    void note_filed(LaunchField field, const std::string& flag, const std::string& value) {
+        if (const auto filed = filed_.find(field); filed != filed_.end() && filed->second != value) {
+            notes_.push_back({Origin::assumed, flag,
+                              value + " counts, not the file's " + filed->second +
+                                  ", as since June 2026; before, TensorRT-LLM took the file's"});
         }
-        return problem_ ? 1 : number;
-    }
-    u32 ranks(const std::string& flag, const std::string& value) {
-        return static_cast<u32>(whole(flag, value, 65536));
-    }
-
-    /// A share of memory, as it is written.
-    std::string share(const std::string& flag, const std::string& value) {
-        char* end = nullptr;
-        const double read = std::strtod(value.c_str(), &end);
-        if (value.empty() || *end != '\0' || !(read > 0 && read <= 1)) {
-            refuse(flag, value, "a share of memory, above 0 and at most 1");
-        }
-        return value;
-    }
-
-    /// vLLM's auto and -1 ask for the longest that fits, which `fit` finds and no line states.
-    u64 length(const std::string& flag, const std::string& value) {
-        if (value == "auto" || value == "-1") {
-            refuse(flag, value, "a number of tokens; the longest that fits is what `kvcap fit` finds");
-            return 1;
-        }
-        return whole(flag, value);
     }
 
     /// Layers on the GPU, where that may be fewer than all: 999 and more, negative numbers, auto and all are all.
@@ -171,14 +153,6 @@ private:
         return !dashed && !ends_command(next) && (!redirects(next) || (next[0] == '<' && next != "<"));
     }
 
-    const LaunchFlag* known(std::string_view name) const {
-        const LaunchFlag* found = nullptr;
-        for (std::size_t i = 0; i < syntax_.count; ++i) {
-            found = syntax_.flags[i].name == name ? &syntax_.flags[i] : found;
-        }
-        return found;
-    }
-
     void flag(const std::string& word) {
         const std::size_t equals = word.find('=');
         std::string name = word.substr(0, equals);
@@ -205,7 +179,9 @@ private:
         } else if (own->takes_value && !inside && !follows) {
             refuse(name, "", "a value");
         } else {
-            take(own->field, name, own->takes_value ? value() : "");
+            const std::string given = own->takes_value ? value() : "";
+            note_filed(own->field, name, given);
+            take(own->field, name, given);
         }
     }
 
@@ -283,15 +259,14 @@ private:
         }
     }
 
-    const LaunchSyntax& syntax_;
     const std::vector<std::string>& words_;
     std::size_t at_ = 0;
     Launch read_{};
     std::vector<Note> notes_;
-    std::optional<Problem> problem_;
     bool expert_parallel_ = false;
     std::string split_mode_ = "layer";
     std::map<std::string, std::string, std::less<>> files_;
+    std::map<LaunchField, std::string> filed_;  ///< what the file said
     std::string* several_ = nullptr;
     u32 devices_ = 1;
     u64 context_ = 0;

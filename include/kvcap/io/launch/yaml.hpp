@@ -61,50 +61,63 @@ inline bool begins_yaml_key(std::string_view text, std::size_t at) {
     return before == ' ' || before == '{' || before == '\n' || (before == 'n' && at > 1 && text[at - 2] == '\\');
 }
 
-/// The value of "key: value"; empty without one.
-inline std::string yaml_value(std::string_view text, std::string_view key) {
-    const std::size_t found = text.find(std::string{key} + ": ");
-    if (!begins_yaml_key(text, found)) {
-        return {};
+/// "key: value" of a file; in: the outermost key that it stands under, empty for those themselves.
+struct YamlPair {
+    std::string_view in;
+    std::string_view key;
+    std::string_view value;
+};
+
+/// Where the word that ends before `colon` begins; a printf's "\n" before it is no part of it.
+inline std::size_t yaml_key_begin(std::string_view text, std::size_t colon) {
+    std::size_t from = colon;
+    while (from > 0 && (std::isalnum(static_cast<unsigned char>(text[from - 1])) != 0 || text[from - 1] == '_')) {
+        --from;
     }
-    const std::size_t from = found + key.size() + 2;
-    const std::string_view value = text.substr(from, text.find_first_of(",}\n\\", from) - from);
-    return std::string{value.substr(0, value.find_last_not_of(' ') + 1)};
+    return from + (from > 0 && from < colon && text[from - 1] == '\\' && text[from] == 'n' ? 1 : 0);
 }
 
-/// Settings that are read, or that change no memory of caches: of the file itself, and of its kv_cache_config.
-inline constexpr std::string_view known_yaml[] = {
-    "kv_cache_config",    "enable_attention_dp", "speculative_config", "cuda_graph_config", "moe_config",
-    "print_iter_log",     "stream_interval",     "trust_remote_code",  "backend",           "attn_backend",
-    "enable_iter_perf_stats", "num_postprocess_workers", "return_perf_metrics"};
-inline constexpr std::string_view known_cache_yaml[] = {
-    "dtype",           "free_gpu_memory_fraction", "max_gpu_total_bytes",  "tokens_per_block",     "max_tokens",
-    "host_cache_size", "enable_block_reuse",       "enable_partial_reuse", "copy_on_partial_reuse"};
+/// What stands behind a colon up to the pair's end, without blanks around it and quotes; null is nothing.
+inline std::string_view yaml_value(std::string_view text, std::size_t colon) {
+    const std::size_t from = std::min(text.find_first_not_of(' ', colon + 1), text.size());
+    std::string_view value = text.substr(from, text.find_first_of(",}\n\\", from) - from);
+    value = value.substr(0, value.find_last_not_of(' ') + 1);
+    if (value.size() > 1 && value.front() == value.back() && (value[0] == '"' || value[0] == '\'')) {
+        value = value.substr(1, value.size() - 2);
+    }
+    return value == "null" || value == "~" ? std::string_view{} : value;
+}
 
-/// Keys of the file that nobody read, and those of its kv_cache_config: "max_batch_size".
-inline std::vector<std::string> unread_yaml(std::string_view text) {
-    const auto in = [](const auto& known, std::string_view key) {
-        return std::find(std::begin(known), std::end(known), key) != std::end(known);
-    };
-    std::vector<std::string> unread;
+inline std::vector<YamlPair> yaml_pairs(std::string_view text) {
+    std::vector<YamlPair> pairs;
     std::string_view top;
     for (std::size_t colon = text.find(':'); colon != std::string_view::npos; colon = text.find(':', colon + 1)) {
-        std::size_t from = colon;
-        while (from > 0 && (std::isalnum(static_cast<unsigned char>(text[from - 1])) != 0 || text[from - 1] == '_')) {
-            --from;
-        }
-        from += from > 0 && text[from - 1] == '\\' && text[from] == 'n' ? 1 : 0;  // printf's line end
+        const std::size_t from = yaml_key_begin(text, colon);
         const std::string_view key = text.substr(from, colon - from);
         if (key.empty() || !begins_yaml_key(text, from)) {
             continue;
         }
         const bool outer = from == 0 || text[from - 1] == '\n' || text[from - 1] == 'n';
+        pairs.push_back({outer ? std::string_view{} : top, key, yaml_value(text, colon)});
         top = outer ? key : top;
-        if (outer ? !in(known_yaml, key) : top == "kv_cache_config" && !in(known_cache_yaml, key)) {
-            unread.emplace_back(key);
-        }
     }
-    return unread;
+    return pairs;
+}
+
+/// Settings that change no memory of caches, or that the reader takes without a field of their own.
+inline constexpr std::string_view harmless_yaml[] = {
+    "kv_cache_config",        "enable_attention_dp",     "speculative_config",  "cuda_graph_config", "moe_config",
+    "print_iter_log",         "stream_interval",         "trust_remote_code",   "backend",           "attn_backend",
+    "enable_iter_perf_stats", "num_postprocess_workers", "return_perf_metrics", "moe_expert_parallel_size"};
+inline constexpr std::string_view harmless_cache_yaml[] = {"enable_block_reuse", "enable_partial_reuse",
+                                                           "copy_on_partial_reuse"};
+
+/// Whether a pair that no field is read from changes no memory. Of other settings' own keys nothing is asked.
+inline bool yaml_harmless(const YamlPair& pair) {
+    const auto in = [&](const auto& known) {
+        return std::find(std::begin(known), std::end(known), pair.key) != std::end(known);
+    };
+    return pair.in.empty() ? in(harmless_yaml) : pair.in != "kv_cache_config" || in(harmless_cache_yaml);
 }
 
 }  // namespace kvcap::inline v1::io

@@ -149,12 +149,13 @@ constexpr std::optional<std::int64_t> integer_of(std::string_view text) noexcept
     std::int64_t value = 0;
     std::size_t digits = 0;
     for (const char c : text) {
-        if (digit(c)) {
-            value = value * 10 + (c - '0');
-            if (++digits > 18) {
-                return std::nullopt;
-            }
+        if (!digit(c)) {
+            continue;
         }
+        if (++digits > 18) {
+            return std::nullopt;
+        }
+        value = value * 10 + (c - '0');
     }
     return digits == 0 ? std::nullopt : std::optional{!text.empty() && text[0] == '-' ? -value : value};
 }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Which numbers may the value of a launch line's flag say?
+#pragma once
+
+#include <cstdlib>
+#include <kvcap/io/diagnosis.hpp>
+#include <kvcap/io/grouped.hpp>
+#include <kvcap/io/launch/flags.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace kvcap::inline v1::io {
+
+/// Values as an engine's parser takes them. The last that it would not take is the problem.
+class LaunchValues {
+protected:
+    explicit LaunchValues(const LaunchSyntax& syntax) : syntax_{syntax} {}
+
+    const LaunchFlag* known(std::string_view name) const {
+        const LaunchFlag* found = nullptr;
+        for (std::size_t i = 0; i < syntax_.count; ++i) {
+            found = syntax_.flags[i].name == name ? &syntax_.flags[i] : found;
+        }
+        return found;
+    }
+
+    void refuse(const std::string& where, const std::string& found, std::string_view wanted) {
+        problem_ = Problem{
+            Trouble::invalid, where, found.empty() ? "nothing" : '"' + found + '"', std::string{wanted}, {}};
+    }
+    u64 whole(const std::string& flag, const std::string& value, u64 most = u64{1} << 40) {
+        const LaunchFlag* own = known(flag);
+        const Written written = own == nullptr ? Written::plain : own->written;
+        const u64 number = launch_number(value, written).value_or(0);
+        if (number == 0) {
+            refuse(flag, value, "a whole number of at least 1" + std::string{written_words(written)});
+        } else if (number > most) {
+            refuse(flag, value, "at most " + grouped(most));
+        }
+        return problem_ ? 1 : number;
+    }
+    u32 ranks(const std::string& flag, const std::string& value) {
+        return static_cast<u32>(whole(flag, value, 65536));
+    }
+
+    /// A share of memory, as it is written.
+    std::string share(const std::string& flag, const std::string& value) {
+        char* end = nullptr;
+        const double read = std::strtod(value.c_str(), &end);
+        if (value.empty() || *end != '\0' || !(read > 0 && read <= 1)) {
+            refuse(flag, value, "a share of memory, above 0 and at most 1");
+        }
+        return value;
+    }
+
+    /// vLLM's auto and -1 ask for the longest that fits, which `fit` finds and no line states.
+    u64 length(const std::string& flag, const std::string& value) {
+        if (value == "auto" || value == "-1") {
+            refuse(flag, value, "a number of tokens; the longest that fits is what `kvcap fit` finds");
+            return 1;
+        }
+        return whole(flag, value);
+    }
+
+    const LaunchSyntax& syntax_;
+    std::optional<Problem> problem_;
+};
+
+}  // namespace kvcap::inline v1::io
