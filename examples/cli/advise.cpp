@@ -114,7 +114,7 @@ Asked asked_of(const AdviseOptions& options, const Work& work) {
 auto site_of(const AdviseOptions& options, const Work& work, const Machine& machine) {
     const double util = options.util.empty() ? usual_share : cli::share_of(options.util);
     const auto share = static_cast<u64>(std::ceil(static_cast<double>(machine.gpu.total().value) * util));
-    const Bytes room = minus(Bytes{share}, bytes_of(options.non_kv, "--non-kv-bytes")).value_or({});
+    const Bytes room = minus(Bytes{share}, memory_of(options.non_kv, "--non-kv-bytes")).value_or({});
     if (room.value == 0) {
         stop(Exit::does_not_fit, "--non-kv-bytes: nothing is left for weights and cache");
     }

@@ -11,7 +11,7 @@ std::string beyond_words(const Deployment& on) {
     }
     return fmt::format("beyond the model's context: {} tokens, and it states {}; {}",
                        report::grouped(on.longest_asked()), report::grouped(on.formats[0].model.read.max_context),
-                       on.face->beyond_context);
+                       on.longer_allowed ? "the line lets the engine take them" : on.face->beyond_context);
 }
 
 std::string beyond_text(const Deployment& on, const Session& session) {

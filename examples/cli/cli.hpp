@@ -173,5 +173,7 @@ std::vector<std::string> parts_of(std::string_view text);
 std::vector<u64> counts_of(std::string_view text, std::string_view flag);
 /// "80GiB", "80 GB", "1024" (bytes)
 Bytes bytes_of(std::string_view text, std::string_view flag);
+/// The same of memory for weights, caches or devices: less than a MiB without a unit is one that was forgotten.
+Bytes memory_of(std::string_view text, std::string_view flag);
 
 }  // namespace kvcap::cli

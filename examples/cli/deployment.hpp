@@ -40,6 +40,7 @@ public:
     u64 gpus = 1;             ///< that the split asked for takes
     bool cp_among_tp = false;  ///< context ranks are tensor ranks
     u64 max_len = 0;  ///< 0: the longest request of the mix
+    bool longer_allowed = false;  ///< a launch line lets the engine take more tokens than the model states
 
     /// Tokens of the longest request, or that the engine is started for.
     u64 longest_asked() const;
@@ -108,6 +109,11 @@ std::string split_words(const Sharding& sharding, u32 dp, bool attention_dp);
 
 /// A note when `gpus` are there and the split takes fewer; 0: not said.
 void note_idle(const Deployment& on, u32 gpus, std::vector<Note>& notes);
+
+/// Weights that nothing tells count as none: then counts are upper bounds.
+void note_unknown_weights(const Deployment& on, const Setting& setting, std::vector<Note>& notes);
+/// That, and the same of non-KV memory.
+void note_unknown(const Deployment& on, const Setting& setting, std::vector<Note>& notes);
 
 /// Common options of fit and pools, and the deployment they describe.
 struct DeploymentOptions {

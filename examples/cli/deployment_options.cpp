@@ -191,6 +191,22 @@ void note_idle(const Deployment& on, u32 gpus, std::vector<Note>& notes) {
                                  idle == 1 ? "is" : "are")});
 }
 
+void note_unknown_weights(const Deployment& on, const Setting& setting, std::vector<Note>& notes) {
+    if (!on.memory.by_budget && on.weights(setting, 0).how.empty()) {
+        notes.push_back({Origin::assumed, "--weights-bytes",
+                         "0: the weights are unknown, so counts are upper bounds; give them"});
+    }
+}
+
+void note_unknown(const Deployment& on, const Setting& setting, std::vector<Note>& notes) {
+    note_unknown_weights(on, setting, notes);
+    if (!on.memory.by_budget && !on.memory.non_kv_known) {
+        notes.push_back(
+            {Origin::assumed, "--non-kv-bytes",
+             "0: nothing but weights and cache, so counts are upper bounds; give it, or --overhead"});
+    }
+}
+
 Setting DeploymentOptions::setting(const Deployment& on) const {
     const Setting setting = any_setting(on);
     const Model& model_asked = on.formats[0].model;

@@ -208,6 +208,7 @@ const EngineFace llamacpp_face{
     false,
     &line,
     "llama-server warns, sets the cells aside and caps requests at the model's length",
-    on_llama_device};
+    on_llama_device,
+    {"swa-full"}};
 
 }  // namespace kvcap::cli

@@ -290,6 +290,7 @@ const EngineFace sglang_face{
     false,
     &line,
     "SGLang does not start so unless SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 is set",  // ModelConfig
-    weights_of};
+    weights_of,
+    {"max-mamba-cache-size", "mamba-full-memory-ratio", "swa-full-tokens-ratio"}};
 
 }  // namespace kvcap::cli

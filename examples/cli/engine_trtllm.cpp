@@ -176,6 +176,7 @@ const EngineFace trtllm_face{
     true,
     &line,
     "TensorRT-LLM takes the model's length instead",
-    weights_of};
+    weights_of,
+    {"full-windows"}};
 
 }  // namespace kvcap::cli

@@ -264,6 +264,7 @@ const EngineFace vllm_face{
     false,
     &line,
     "vLLM does not start so unless VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 is set",  // config/model.py get_and_verify_max_len
-    weights_of};
+    weights_of,
+    {"mamba-cache-mode", "disable-hybrid-kv-cache-manager"}};
 
 }  // namespace kvcap::cli

@@ -150,7 +150,8 @@ struct LaunchFace {
 /// share: of a GPU's memory, where nothing is said; nullptr: 0.9, which is kvcap's own. share_of_free: it is of what
 /// the weights and the rest leave. launch: nullptr: it has no launch line. beyond_context:
 /// what it does with a request longer than the context that the model states, as a sentence. weights: of a rank, by its
-/// own rule; nullptr: as `RankPlace::split` has it.
+/// own rule; nullptr: as `RankPlace::split` has it. of_kinds: flags about layers of one kind, without which they change
+/// nothing.
 struct EngineFace {
     std::string_view name;
     std::string_view title;
@@ -167,6 +168,7 @@ struct EngineFace {
     const LaunchFace* launch = nullptr;
     std::string_view beyond_context = "engines refuse it";
     Result<Bytes> (*weights)(const Weights& weights, const RankPlace& place) = nullptr;
+    std::vector<std::string_view> of_kinds{};
 };
 
 /// An engine stores states and index keys by rules of its own: a usage error when options of `model` say otherwise.

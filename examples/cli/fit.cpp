@@ -46,6 +46,10 @@ void run(const FitOptions& options, Session& session) {
     note_unused(options.on.sharding, notes);
     const u32 gpus = options.on.memory.gpus != 0 ? options.on.memory.gpus / options.on.sharding.dp : 64;
     Finding found = find(on, asked, gpus);
+    note_unused(on, asked, found.answer, notes);
+    if (on.memory.non_kv_known) {
+        note_unknown_weights(on, asked, notes);
+    }
     found.notes = std::move(notes);
     options.output.json ? session.print(fit_json(found)) : print_fit(found, unit, session);
     const bool serves = found.room && (found.fits || !on.memory.non_kv_known);

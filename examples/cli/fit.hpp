@@ -27,6 +27,8 @@ struct Finding {
 std::vector<Change> changes_of(Deployment& on, const Setting& asked, u32 gpus);
 /// "--tp 4", "1 request at once"
 std::string words(const Change& change, const Deployment& on);
+/// What a larger share of all memory leaves for what the engine has outside of it; empty of other changes.
+std::string left_words(const Change& change, const Deployment& on);
 /// The change's name in JSON.
 const char* name_of(ChangeKind kind);
 

@@ -7,15 +7,10 @@ namespace kvcap::cli {
 
 namespace {
 
-/// A larger share of all memory leaves the less for what the engine has outside of it.
-std::string knob_words(const Setting& to, const Deployment& on) {
+std::string knob_words(const EngineFlags& turned) {
     std::string out;
-    for (const auto& [name, value] : on.turned(to)) {
+    for (const auto& [name, value] : turned) {
         out += fmt::format("{}--{}{}{}", out.empty() ? "" : " ", name, value.empty() ? "" : " ", value);
-    }
-    if (to.knob != 0 && on.knobs[to.knob - 1].of_memory && !on.memory.of_free) {
-        const double outside = static_cast<double>(on.memory.total.value) * (1 - on.share(to));
-        out += fmt::format(" (leaves {} of a GPU outside of it)", report::amount({static_cast<u64>(outside)}));
     }
     return out;
 }
@@ -87,9 +82,18 @@ std::string words(const Change& change, const Deployment& on) {
             return fmt::format("{} {}", on.cp_among_tp ? "--decode-context-parallel-size" : "--cp", to.sharding.cp);
         case ChangeKind::more_memory:
             return more_words(on.memory, report::amount_and_exact(to.extra_memory));
-        case ChangeKind::knob: return knob_words(to, on);
+        case ChangeKind::knob: return knob_words(on.turned(to));
     }
     return {};
+}
+
+std::string left_words(const Change& change, const Deployment& on) {
+    const Setting& to = change.setting;
+    if (change.kind != ChangeKind::knob || !on.knobs[to.knob - 1].of_memory || on.memory.of_free) {
+        return {};
+    }
+    const double outside = static_cast<double>(on.memory.total.value) * (1 - on.share(to));
+    return fmt::format(" (leaves {} of a GPU outside of it)", report::amount({static_cast<u64>(outside)}));
 }
 
 const char* name_of(ChangeKind kind) {

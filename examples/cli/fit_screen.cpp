@@ -11,12 +11,17 @@ namespace kvcap::cli {
 
 namespace {
 
+/// Nothing tells the weights, and nothing that is counted as the rest can hold them.
+bool weights_open(const Finding& found) {
+    return !found.on.memory.by_budget && found.on.memory.non_kv_known && found.weights.how.empty();
+}
+
 std::string weights_words(const Finding& found) {
     if (found.on.memory.by_budget) {
         return "";
     }
     if (found.weights.how.empty()) {
-        return "weights unknown: they count as non-KV memory";
+        return found.on.memory.non_kv_known ? "weights unknown" : "weights unknown: they count as non-KV memory";
     }
     return fmt::format("weights {} a rank: {}", report::amount(found.weights.bytes), found.weights.how);
 }
@@ -58,14 +63,15 @@ std::string verdict_words(const Finding& found) {
                            report::amount_and_exact(minus(found.non_kv, *found.room).value_or({})),
                            weights_words(found), known);
     }
-    return fmt::format("FITS with {} to spare on each rank   [{}; {}]",
-                       report::amount_and_exact(minus(*found.room, found.non_kv).value_or({})),
-                       weights_words(found), known);
+    const std::string spare = report::amount_and_exact(minus(*found.room, found.non_kv).value_or({}));
+    const std::string verdict = weights_open(found) ? fmt::format("FITS if weights are at most {} a rank", spare)
+                                                    : fmt::format("FITS with {} to spare on each rank", spare);
+    return fmt::format("{}   [{}; {}]", verdict, weights_words(found), known);
 }
 
 std::string capacity_words(const Finding& found) {
     std::string out;
-    const bool bound = !found.on.memory.non_kv_known && !found.on.memory.by_budget;
+    const bool bound = weights_open(found) || (!found.on.memory.non_kv_known && !found.on.memory.by_budget);
     const char* upto = bound ? "at most (if nothing else took memory) " : "";
     const std::string of =
         found.on.mix.each.size() > 1
@@ -186,11 +192,11 @@ void print_fit(const Finding& found, report::Unit unit, Session& session) {
     if (found.room) {
         out += capacity_words(found);
     }
-    const bool known = found.on.memory.non_kv_known || found.on.memory.by_budget;
+    const bool known = found.on.memory.by_budget || (found.on.memory.non_kv_known && !weights_open(found));
     out += log_text(found.answer.log, known ? "  the engine will log: " : "  the engine would then log: ");
     for (const Change& change : found.changes) {
-        out += fmt::format("{}{}\n", &change == found.changes.data() ? "It fits with one of:\n  " : "  ",
-                           words(change, found.on));
+        out += fmt::format("{}{}{}\n", &change == found.changes.data() ? "It fits with one of:\n  " : "  ",
+                           words(change, found.on), left_words(change, found.on));
     }
     out += textbook_words(found, session);
     session.print(out + notes_text(all_notes(found), false, session));

@@ -51,7 +51,7 @@ Bytes kaito_2026_06(Bytes weights) {
 
 void read_non_kv(const MemoryOptions& options, Memory& memory) {
     if (!options.non_kv.empty()) {
-        const Bytes fixed = bytes_of(options.non_kv, "--non-kv-bytes");
+        const Bytes fixed = memory_of(options.non_kv, "--non-kv-bytes");
         memory.non_kv_known = true;
         memory.non_kv = [fixed](Bytes) { return fixed; };
     } else if (!options.overhead_from.empty()) {
@@ -70,17 +70,6 @@ void read_non_kv(const MemoryOptions& options, Memory& memory) {
         memory.assumption = options.overhead;
         memory.non_kv = kaito_2026_06;
     }
-}
-
-/// Memory of a device or a rank. Less than a MiB without a unit is one that was forgotten.
-Bytes memory_of(const std::string& text, std::string_view flag) {
-    const Bytes bytes = bytes_of(text, flag);
-    const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
-    if (bare && bytes.value < u64{1} << 20) {
-        stop(Exit::usage, fmt::format("{}: {} is {}; wanted a unit as well, such as {}GiB", flag, text,
-                                      report::counted(bytes.value, "byte", "bytes"), text));
-    }
-    return bytes;
 }
 
 /// The device: its memory, and what an engine chooses by it. Beside a budget that is all that it says.
@@ -169,7 +158,7 @@ std::string more_words(const Memory& memory, const std::string& amount) {
 Memory memory_of(const MemoryOptions& options, bool share_of_free, std::vector<Note>& notes) {
     Memory memory{};
     const auto util = options.util.empty() ? std::nullopt : std::optional{share_of(options.util)};
-    const Bytes weights = options.weights.empty() ? Bytes{} : bytes_of(options.weights, "--weights-bytes");
+    const Bytes weights = options.weights.empty() ? Bytes{} : memory_of(options.weights, "--weights-bytes");
     if (!options.gpu.empty() && !options.gpu_mem.empty()) {
         stop(Exit::usage, "--gpu and --gpu-mem: the memory is said twice; one of them is wanted");
     }

@@ -124,7 +124,7 @@ Model load(const ModelOptions& options) {
                                                                       .index = options.index_dtype,
                                                                       .conv = options.conv_dtype});
     if (!stored) {
-        stop(Exit::usage, stored.error->text());
+        stop(stored.error->where == "model" ? Exit::bad_input : Exit::usage, stored.error->text());
     }
     Model model{.label = printable(label_for(read->name, options.model)),
                 .dtype = options.kv_cache_dtype,

@@ -98,6 +98,16 @@ Bytes bytes_of(std::string_view text, std::string_view flag) {
     return {whole};
 }
 
+Bytes memory_of(std::string_view text, std::string_view flag) {
+    const Bytes bytes = bytes_of(text, flag);
+    const bool bare = text.find_first_not_of("0123456789.") == std::string_view::npos;
+    if (bare && bytes.value != 0 && bytes.value < u64{1} << 20) {
+        stop(Exit::usage, fmt::format("{}: {} is {}; wanted a unit as well, such as {}GiB", flag, text,
+                                      report::counted(bytes.value, "byte", "bytes"), text));
+    }
+    return bytes;
+}
+
 void ShardingOptions::add_to(CLI::App& verb) {
     const auto shown = [](CLI::Option* option) {
         return option->group("Sharding")->type_name("N")->check(CLI::Range(1, 65536).description(""));

@@ -51,6 +51,14 @@ bool given(const CLI::App& verb, const char* name) {
 
 }  // namespace
 
+void refuse_given(const CLI::App& verb, std::initializer_list<const char*> names, std::string_view why) {
+    for (const char* name : names) {
+        if (given(verb, name)) {
+            stop(Exit::usage, fmt::format("{}: {}", name, why));
+        }
+    }
+}
+
 void refuse_pairs(const CLI::App& verb) {
     for (const Pair& pair : pairs) {
         if (given(verb, pair.one) && given(verb, pair.other)) {

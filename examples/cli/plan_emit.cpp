@@ -4,6 +4,7 @@
 #include "plan.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <kvcap/io/locate.hpp>
 #include <kvcap/report.hpp>
 #include <kvcap/report/launch.hpp>
@@ -130,6 +131,24 @@ std::string first_line(const Search& search, const SearchResult& found, const De
     return {};
 }
 
+/// What stands in the line for the model and its engine cannot load: a spec line, or a file that is no folder's config.
+void remark_unloadable(const Search& search, const std::string& typed, Session& session) {
+    if (search.on.face->name == "llamacpp") {
+        if (io::gguf_path(typed).empty()) {
+            session.remark("llama-server -m reads a GGUF file: put its path where the model's name stands");
+        }
+        return;
+    }
+    std::error_code ignored;
+    const std::filesystem::path path{typed};
+    const bool other_file = std::filesystem::is_regular_file(path, ignored) && path.filename() != "config.json";
+    const bool spec = typed.find('(') != std::string::npos && !std::filesystem::exists(path, ignored);
+    if (other_file || spec || typed == "-") {
+        session.remark(fmt::format("{} loads a folder or a Hugging Face id: put it where the model stands",
+                                   search.on.face->title));
+    }
+}
+
 }  // namespace
 
 void emit_line(const Search& search, const SearchResult& found, const PlanOptions& options,
@@ -144,8 +163,8 @@ void emit_line(const Search& search, const SearchResult& found, const PlanOption
             session.remark(miss);
         }
     }
-    if (!line.empty() && search.on.face->name == "llamacpp" && io::gguf_path(options.on.model.model).empty()) {
-        session.remark("llama-server -m reads a GGUF file: put its path where the model's name stands");
+    if (!line.empty()) {
+        remark_unloadable(search, options.on.model.model, session);
     }
     if (search.on.beyond_context()) {
         session.remark(beyond_words(search.on));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a launch line's engine says of it: its flags as a deployment, with what the line leaves to the engine.
+#include "pairs.hpp"
 #include "plan_harmless.hpp"
 #include "plan_launch.hpp"
 
@@ -158,6 +159,11 @@ void note_another(const Launch& launch, const std::string& model, std::vector<No
 DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, std::vector<Note>& notes) {
     DeploymentOptions options = beside;
     options.model.model = beside.model.model.empty() ? launch.model : beside.model.model;
+    if (options.model.model.find('$') != std::string::npos) {
+        stop(Exit::usage, fmt::format("launch line: {}: a shell's variable is not known here; give MODEL beside "
+                                      "--launch",
+                                      options.model.model));
+    }
     note_another(launch, options.model.model, notes);
     options.model.kv_cache_dtype = launch.dtype;
     const bool same = is_of_engine(beside.engine.engine, launch.engine);
@@ -198,32 +204,19 @@ void refuse_host_layers(const Launch& launch, const Deployment& on) {
 
 }  // namespace
 
-void note_unknown(const Deployment& on, const Setting& setting, std::vector<Note>& notes) {
-    if (on.memory.by_budget) {
-        return;
-    }
-    if (on.weights(setting, 0).how.empty()) {
-        notes.push_back({Origin::assumed, "--weights-bytes",
-                         "0: the weights are unknown, so counts are upper bounds; give them"});
-    }
-    if (!on.memory.non_kv_known) {
-        notes.push_back(
-            {Origin::assumed, "--non-kv-bytes",
-             "0: nothing but weights and cache, so counts are upper bounds; give it, or --overhead"});
-    }
-}
-
 Launched evaluate(const Launch& line, const DeploymentOptions& beside) {
     Launch launch = line;
     refuse_unevaluated(launch);
     Launched out{};
     const DeploymentOptions options = options_of(launch, beside, out.notes);
     out.on = options.deployment(out.notes);
+    out.on.longer_allowed = line.longer_allowed;
     refuse_longer(launch, out.on, beside);
     refuse_host_layers(launch, out.on);
     out.setting = options.any_setting(out.on);
     note_unknown(out.on, out.setting, out.notes);
     out.answer = out.on.ask(out.setting, out.on.known_non_kv(out.setting));
+    note_unused(out.on, out.setting, out.answer, out.notes);
     return out;
 }
 

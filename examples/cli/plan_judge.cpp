@@ -154,11 +154,29 @@ std::string json_of(const Launch& launch, const Launched& got) {
     write_load(json, got);
     json.field("runs", answer.runs()).field("fits", answer.fits()).field("refusal", answer.refusal);
     json.field("beyond_context", got.on.beyond_context()).field("reason", answer.reason);
+    const RankWeights weights = got.on.most_weights(got.setting);
+    weights.how.empty() ? json.null("weights_bytes_per_rank") : json.field("weights_bytes_per_rank", weights.bytes);
+    json.field("weights_source", weights.how);
+    got.on.memory.non_kv_known ? json.field("non_kv_bytes", got.on.known_non_kv(got.setting))
+                               : json.null("non_kv_bytes");
     json.field("margin_bytes", margin_of(answer));
     write_tightest_pool(json, answer);
     json.field("line", report::launch_line(launch));
     report::write_notes(json, got.notes);
     return json.end().text();
+}
+
+/// "  weights 32.832 GiB a rank: card; non-KV memory 3.942 GiB"; nothing beside a budget.
+std::string memory_line(const Launched& got) {
+    if (got.on.memory.by_budget) {
+        return {};
+    }
+    const RankWeights weights = got.on.most_weights(got.setting);
+    const std::string how = weights.how.empty()
+                                ? std::string{"weights unknown"}
+                                : fmt::format("weights {} a rank: {}", report::amount(weights.bytes), weights.how);
+    const std::string rest = got.on.memory.non_kv_known ? report::amount(got.on.known_non_kv(got.setting)) : "unknown";
+    return paragraph(fmt::format("  {}; non-KV memory {}", how, rest)) + '\n';
 }
 
 std::string screen_of(const Launch& launch, const Launched& got, const Session& session) {
@@ -171,7 +189,7 @@ std::string screen_of(const Launch& launch, const Launched& got, const Session& 
     out += paragraph(answer.runs()
                          ? fmt::format("{}, {}", answer.fits() ? "FITS" : "DOES NOT FIT", margin_words(answer))
                          : "DOES NOT START: " + answer.refusal) + '\n';
-    out += beyond_text(got.on, session);
+    out += memory_line(got) + beyond_text(got.on, session);
     return out + notes_text(got.notes, false, session);
 }
 

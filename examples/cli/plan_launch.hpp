@@ -25,9 +25,6 @@ bool is_of_engine(std::string_view asked, std::string_view engine);
 Launch launch_of(const Deployment& on, const DeploymentOptions& options, const Setting& setting, u32 servers,
                  u64 sequences);
 
-/// What an answer takes for nothing because it is not known: weights, and memory beside weights and cache.
-void note_unknown(const Deployment& on, const Setting& setting, std::vector<Note>& notes);
-
 /// What a line's engine says of it.
 struct Launched {
     Deployment on;

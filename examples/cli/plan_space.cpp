@@ -121,7 +121,7 @@ void fix_space(Search& search, const PlanOptions& options) {
     search.space.only_cp = options.fixes(among) ? said.cp : fixed("--cp", said.cp);
     const bool one_group = asked.attention_dp && search.on.face->name == "vllm";  // more are as many ranks again
     search.space.only_dp = one_group && !options.fixes("--dp") ? 1 : fixed("--dp", said.dp);
-    search.space.only_attention_dp = asked.attention_dp;
+    search.space.only_attention_dp = asked.attention_dp && search.space.only_tp != 1;  // one rank holds all anyway
     if (options.fixes("--pp-split")) {
         const Sharding split = split_under(*search.on.face, said);
         search.space.remainder = split.remainder;

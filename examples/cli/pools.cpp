@@ -180,6 +180,10 @@ void run(PoolsOptions options, Session& session) {
         }
     }
     const Model& model = on.formats[0].model;
+    note_unknown_weights(on, asked, notes);
+    if (!every) {
+        note_unused(on, asked, all[0].answer, notes);
+    }
     if (all.size() == 1 && all[0].answer.without_rules()) {
         stop(Exit::unknown_architecture, no_rules_words(all[0].answer));
     }

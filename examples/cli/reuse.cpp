@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kvcap reuse SCENARIO.json | MODEL: how far can this prompt be skipped, why not further, and what would it
 // cost?
+#include "pairs.hpp"
 #include "reuse.hpp"
 #include "screen.hpp"
 
@@ -59,7 +60,20 @@ void only_with_engine(const ReuseOptions& options) {
     static_cast<void>(options.engine.flags());
 }
 
-void run(ReuseOptions& options, Session& session) {
+/// What was asked for and could change nothing.
+void refuse_idle(const CLI::App& verb, const ReuseOptions& options, bool scenario) {
+    if (scenario) {
+        refuse_given(verb, {"--kv-cache-dtype", "--state-dtype", "--conv-dtype", "--index-dtype"},
+                     "a scenario says how large its pages are; it is asked of a MODEL");
+        refuse_given(verb, {"--tp", "--pp", "--dp-attention", "--kv-budget", "--engine-max-len"},
+                     "a scenario says which pages there are; it is asked of a MODEL");
+    } else if (options.prompt.empty() && options.prompts.empty()) {
+        refuse_given(verb, {"--held", "--limit", "--steps"}, "it is asked of a prompt; wanted --prompt N as well");
+    }
+    refuse_formats(options.engine.face(), options.model);
+}
+
+void run(ReuseOptions& options, const CLI::App& verb, Session& session) {
     options.output.begin(session);
     if (options.edge != "past" && options.edge != "full") {
         stop(Exit::usage, "--window-edge " + options.edge + ": wanted past or full");
@@ -71,6 +85,7 @@ void run(ReuseOptions& options, Session& session) {
         stop(Exit::usage,
              "--prompt, --held, --limit and the sizes ask about a MODEL; a scenario says them itself");
     }
+    refuse_idle(verb, options, scenario.has_value());
     const u64 prompt = options.prompt.empty() ? 0 : count_of(options.prompt, "--prompt");
     if (prompt > io::most_scenario_tokens) {  // as in scenarios and the C interface
         stop(Exit::usage, fmt::format("--prompt: {} tokens; at most {} are evaluated", report::grouped(prompt),
@@ -144,7 +159,7 @@ void add_reuse(CLI::App& app, Session& session) {
         "  kvcap reuse gemma-3-27b --engine vllm@0.28 --prompts chat.txt --num-gpu-blocks-override 4000\n"
         "  kvcap reuse '8*gqa(8,128) + 40*window(1024, gqa(8,128))' --prompt 4k --held 1=all --held "
         "2=100-250");
-    verb->callback([options, &session] { run(*options, session); });
+    verb->callback([options, verb, &session] { run(*options, *verb, session); });
 }
 
 }  // namespace kvcap::cli

@@ -60,7 +60,7 @@ UnderEngine::UnderEngine(const ReuseOptions& options, const Model* model, u64 lo
                  .version = version,
                  .kv_cache_dtype = options.model.kv_cache_dtype,
                  .sharding = split_under(*face_, options.sharding)};
-    const Bytes budget = budgeted_ ? bytes_of(options.budget, "--kv-budget") : plenty;
+    const Bytes budget = budgeted_ ? memory_of(options.budget, "--kv-budget") : plenty;
     question_.available.assign(question_.sharding.pp, budget);
     question_.each = {Lengths{.prompt = {longest}}};
     question_.counts = {1};

@@ -87,7 +87,7 @@ void run(SimulateOptions options, Session& session) {
                           .sample_parts = options.sample_parts,
                           .is_forest = is_prefix_forest(*read)};
     for (const std::string& size : split_at(options.at, ',')) {
-        simulation.capacities.push_back(bytes_of(size, "--at").value);
+        simulation.capacities.push_back(memory_of(size, "--at").value);
     }
     for (const std::string& tier : options.tiers) {
         NamedTier named = tier_of(tier);

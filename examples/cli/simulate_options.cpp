@@ -46,7 +46,7 @@ NamedTier tier_of(const std::string& text) {
     }
     const std::string rest = text.substr(equals + 1);
     const std::size_t rate = rest.find('@');
-    NamedTier named{text.substr(0, equals), {.capacity = bytes_of(rest.substr(0, rate), "--tier")}};
+    NamedTier named{text.substr(0, equals), {.capacity = memory_of(rest.substr(0, rate), "--tier")}};
     if (rate != std::string::npos) {
         named.tier.bytes_per_second = static_cast<double>(bytes_of(rest.substr(rate + 1), "--tier").value);
     }

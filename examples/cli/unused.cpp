@@ -34,4 +34,19 @@ void note_unused(const ShardingOptions& sharding, std::vector<Note>& notes) {
     }
 }
 
+void note_unused(const Deployment& on, const Setting& setting, const EngineAnswer& with, std::vector<Note>& notes) {
+    for (const std::string_view flag : on.face->of_kinds) {
+        if (!with.runs() || on.flags.find(flag) == on.flags.end()) {
+            continue;
+        }
+        Deployment without = on;
+        without.flags.erase(without.flags.find(flag));
+        const EngineAnswer plain = without.ask(setting, on.known_non_kv(setting));
+        if (plain.runs() && plain.plan == with.plan && plain.verdict == with.verdict) {
+            notes.push_back({Origin::assumed, fmt::format("--{}", flag),
+                             fmt::format("changes nothing for this model under {}", on.face->title)});
+        }
+    }
+}
+
 }  // namespace kvcap::cli

@@ -36,13 +36,23 @@ u32 quantised_bytes(const std::string& method) {
     return eight && !four ? 1 : 0;
 }
 
+/// What says how weights are stored: the config, the file that ModelOpt writes beside it, or else the model's name.
+std::string quantisation(const std::string& config, const std::filesystem::path& folder, std::string_view name) {
+    std::string method = io::quantisation_of(config);
+    if (method.empty() && !folder.empty()) {
+        const Diagnosed<std::string> beside = read_text_file(folder / "hf_quant_config.json");
+        method = beside ? io::quantisation_beside(*beside) : "";
+    }
+    const std::string named = method.empty() ? io::format_in_name(name) : "";
+    return named.empty() ? method : named + ", by its name";
+}
+
 /// Parameters derived from a config count as 16-bit; its quantisation says otherwise. Embeddings, heads and
 /// norms stay.
-Diagnosed<Weights> requantised(Diagnosed<Weights> derived, const std::string& config) {
+Diagnosed<Weights> requantised(Diagnosed<Weights> derived, const std::string& method) {
     if (!derived || derived->source != WeightSource::derived) {
         return derived;
     }
-    const std::string method = io::quantisation_of(config);
     const u32 bytes = quantised_bytes(method);
     if (method.empty()) {
         return derived;
@@ -66,8 +76,13 @@ Diagnosed<Weights> requantised(Diagnosed<Weights> derived, const std::string& co
     }
     Diagnosed<Weights> all{smaller};
     all.notes = derived.notes;
+    for (Note& note : all.notes) {
+        constexpr std::string_view plain = ", 16 bits each";
+        const std::size_t at = note.text.find(plain);
+        note.text.erase(at == std::string::npos ? note.text.size() : at, plain.size());
+    }
     all.notes.push_back({Origin::assumed, "weights",
-                         "quantised (" + method + "): one byte a parameter of the linear layers"});
+                         "quantised (" + method + "): one byte a parameter of the linear layers, two of the rest"});
     return all;
 }
 
@@ -85,10 +100,12 @@ Weights find_weights(const std::string& argument, std::vector<Note>& notes) {
             return of_gguf(file);
         }
         if (const Diagnosed<std::string> text = read_text_file(file); text) {
-            found = requantised(weights_of(*text, file.parent_path()), *text);
+            const std::filesystem::path folder = file.parent_path();
+            const std::string name = (file.filename() == "config.json" ? folder.filename() : file.stem()).string();
+            found = requantised(weights_of(*text, folder), quantisation(*text, folder, name));
         }
     } else if (const Card* card = find_card(argument)) {
-        found = requantised(weights_of(card->text), std::string{card->text});
+        found = requantised(weights_of(card->text), quantisation(std::string{card->text}, {}, card->hf_id));
     }
     if (!found) {
         // A damaged file is a mistake; a config from which none can be counted leaves them unknown.

@@ -89,7 +89,7 @@ Work work_of(const ModelOptions& options, const ShardingOptions& sharding, const
         stop(Exit::usage, refusal);
     }
     if (!weights_bytes.empty()) {
-        work.weights_given = bytes_of(weights_bytes, "--weights-bytes");
+        work.weights_given = memory_of(weights_bytes, "--weights-bytes");
         return work;
     }
     if (options.model == "-") {

@@ -29,6 +29,7 @@ Launch some_launch(std::mt19937_64& random) {
     launch.cp = launch.engine == "vllm" && !launch.attention_dp ? static_cast<u32>(1 + pick(2)) : 1;
     launch.dtype = llama ? "q8_0" : pick(2) == 0 ? "auto" : "fp8";
     launch.util = llama ? "" : "0.85";
+    launch.longer_allowed = !llama && launch.engine != "trtllm" && pick(3) == 0;
     if (llama) {
         launch.flags = {{"cache-type-k", "q8_0"}, {"cache-type-v", "f16"}, {"ubatch-size", "512"}};
         launch.flags["ctx-size"] = std::to_string(launch.tokens * launch.sequences);
@@ -340,6 +341,14 @@ TEST_CASE("TensorRT-LLM's file says what flags say, each key in its place, and f
     refused("printf 'max_seq_len: 0' > a && trtllm-serve m --config a", "max_seq_len: \"0\"");
 }
 
+TEST_CASE("words are those that a shell would make", "[launch]") {
+    using Words = std::vector<std::string>;
+    CHECK(shell_words(R"(a "{\"level\": 3}" 'b\"c' d\ e)") == Words{"a", R"({"level": 3})", R"(b\"c)", "d e"});
+    CHECK(shell_words(R"("\$x \`y\` \\ \n")") == Words{R"($x `y` \ \n)"});
+    CHECK(shell_words("a \\\r\n  b \\\n c\r\n") == Words{"a", "b", "c"});
+    CHECK(shell_words("a \"b \\\n c\"") == Words{"a", "b  c"});
+}
+
 TEST_CASE("launch lines that say nothing or nonsense are refused at their place", "[launch]") {
     refused("", "vllm serve");
     refused("vllm bench m", "vllm serve");
@@ -382,6 +391,7 @@ TEST_CASE("what stands beside a line and is not read is said", "[launch]") {
     CHECK(notes("printf 'max_seq_len: 65\\n'" + file) == "--max_seq_len: 64 counts, not the file's 65, as since June "
                                                          "2026; before, TensorRT-LLM took the file's; ");
     CHECK(notes("printf 'cuda_graph_config: {max_batch_size: 3, enable_padding: true}\\n'" + file).empty());
+    CHECK(notes("VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 vllm serve m").empty());
     CHECK(notes("VLLM_ATTENTION_BACKEND=CUTLASS_MLA HOME=/tmp vllm serve m") ==
           "launch line: VLLM_ATTENTION_BACKEND; ");
 }

@@ -255,6 +255,7 @@ TEST_CASE("plan --emit: a model on disk stands in the line as typed", "[cli][pla
     }
     const std::string other = folder.write("other.json", text);
     CHECK(emitted(other, "trtllm").out.find("trtllm-serve " + other + " --tp_size 1") != std::string::npos);
+    CHECK(emitted(other, "trtllm").err.find("loads a folder or a Hugging Face id") != std::string::npos);
     CHECK(judged(emitted(served, "vllm").out)["fits"] == true);
     const program::Ran named = emitted("llama-3.1-8b", "llama-server");
     CHECK(named.out.starts_with("llama-server -m meta-llama/Llama-3.1-8B -c 1024"));

@@ -275,8 +275,11 @@ inline Diagnosed<ModelSpec> stored_as(const ModelSpec& model, const StoredFormat
         return form;
     });
     if (!stored) {
-        return io::not_storable(stored.error(), kv != nullptr ? "--kv-cache-dtype" : "--index-dtype",
-                                kv != nullptr ? names.kv : names.index);
+        return kv != nullptr      ? io::not_storable(stored.error(), "--kv-cache-dtype", names.kv)
+               : index != nullptr ? io::not_storable(stored.error(), "--index-dtype", names.index)
+               : state != nullptr ? io::not_storable(stored.error(), "--state-dtype", names.state)
+               : conv != nullptr  ? io::not_storable(stored.error(), "--conv-dtype", names.conv)
+                                  : io::not_storable(stored.error(), "model", "its own formats");
     }
     Diagnosed<ModelSpec> result{*stored};
     if (kv != nullptr) {

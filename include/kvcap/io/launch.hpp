@@ -5,15 +5,29 @@
 #pragma once
 
 #include <kvcap/io/launch/reader.hpp>
+#include <kvcap/io/letters.hpp>
 
 namespace kvcap::inline v1 {
 
 namespace io {
 
-/// An engine's own variables before its program: they may say what its flags say.
-inline void note_environment(const std::vector<std::string>& words, std::size_t end, std::vector<Note>& notes) {
+/// The engine's variable that lets it take more tokens than the model states; empty: it has none.
+constexpr std::string_view longer_variable(std::string_view engine) noexcept {
+    return engine == "vllm"     ? "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
+           : engine == "sglang" ? "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"
+                                : std::string_view{};
+}
+
+/// An engine's own variables before its program: they may say what its flags say. One is read, others are named.
+inline void take_environment(const std::vector<std::string>& words, std::size_t end, Launch& launch,
+                             std::vector<Note>& notes) {
     for (std::size_t i = 0; i < end; ++i) {
         const std::string name = words[i].substr(0, words[i].find('='));
+        if (!name.empty() && name == longer_variable(launch.engine) && name.size() < words[i].size()) {
+            const std::string value = lower_case(words[i].substr(name.size() + 1));
+            launch.longer_allowed = value == "1" || value == "true";
+            continue;
+        }
         for (const std::string_view own : {"VLLM_", "SGLANG_", "SGL_", "TRTLLM_", "TLLM_", "LLAMA_", "GGML_"}) {
             if (name.size() < words[i].size() && name.starts_with(own)) {
                 notes.push_back({Origin::assumed, "launch line",
@@ -67,7 +81,7 @@ inline Diagnosed<Launch> read_launch(std::string_view line) {
             }
             if (read) {
                 read->servers = *servers;
-                io::note_environment(words, at, read.notes);
+                io::take_environment(words, at, *read, read.notes);
             }
             return read;
         }

@@ -3,7 +3,10 @@
 // 16 bits, MXFP4 (gpt-oss) packs the matrices of experts alone.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <kvcap/io/json_load.hpp>
+#include <kvcap/io/letters.hpp>
 #include <kvcap/io/proportion.hpp>
 #include <kvcap/io/weights.hpp>
 
@@ -27,6 +30,28 @@ inline std::string quantisation_of(std::string_view json_text) {
         }
     }
     return method;
+}
+
+/// The quantised format that a model's name says, as it says it: "NVFP4" of "nvidia/DeepSeek-V3.1-NVFP4"; empty: none.
+inline std::string format_in_name(std::string_view name) {
+    constexpr std::string_view formats[] = {"nvfp4", "fp4",   "mxfp4", "fp8",  "awq",  "gptq", "int4",
+                                            "int8",  "w4a16", "w8a8",  "4bit", "8bit", "bnb",  "nf4"};
+    for (std::size_t from = name.rfind('/') + 1; from < name.size();) {
+        const std::size_t end = smaller(name.find_first_of("-_.", from), name.size());
+        const std::string_view word = name.substr(from, end - from);
+        if (std::find(std::begin(formats), std::end(formats), lower_case(word)) != std::end(formats)) {
+            return std::string{word};
+        }
+        from = end + 1;
+    }
+    return {};
+}
+
+/// quantization.quant_algo of an hf_quant_config.json: "NVFP4"; empty when it says none.
+inline std::string quantisation_beside(std::string_view json_text) {
+    const Diagnosed<JsonDocument> document = load_json(json_text);
+    const JsonValue said = document ? root_of(*document)["quantization"]["quant_algo"] : JsonValue{};
+    return said.is_text() ? std::string{said.text()} : std::string{};
 }
 
 /// `shape` (16 bits a parameter) with 8 bits a parameter outside the embedding and the head.

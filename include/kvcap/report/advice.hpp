@@ -3,6 +3,7 @@
 // plan/advice*.
 #pragma once
 
+#include <algorithm>
 #include <kvcap/plan/advice_rank.hpp>
 #include <kvcap/report/amount.hpp>
 #include <kvcap/report/quantity.hpp>
@@ -161,7 +162,9 @@ inline std::string_view heading_of(Aim aim) {
 
 /// Is the cache what to change at all? In one sentence.
 inline std::string verdict_words(const std::vector<Advice>& all, const Costs& baseline, Aim aim) {
-    const double best = all.empty() ? 0 : all.front().saved;
+    const auto worth = std::find_if(all.begin(), all.end(), [](const Advice& each) {
+        return each.costs.fits && each.saved >= worth_it;
+    });
     const std::string share =
         aim == Aim::memory
             ? fmt::format("the cache is {} of the {} a GPU holds",
@@ -176,12 +179,12 @@ inline std::string verdict_words(const std::vector<Advice>& all, const Costs& ba
     if (!baseline.fits) {
         return "as asked it does not fit, and no single choice here makes it fit; " + share;
     }
-    if (best < worth_it) {
+    if (worth == all.end()) {
         return fmt::format(
             "look elsewhere: {}, and no choice here saves {} of {} (weights, batch and kernels decide)",
             share, percent(worth_it), name_of(aim));
     }
-    return fmt::format("{}; first: {}, saves {}", share, name_of(all.front().choice), percent(best));
+    return fmt::format("{}; first: {}, saves {}", share, name_of(worth->choice), percent(worth->saved));
 }
 
 }  // namespace kvcap::inline v1::report

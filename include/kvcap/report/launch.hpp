@@ -115,7 +115,9 @@ inline std::string launch_line(const Launch& launch) {
                              : launch.engine == "sglang"   ? sglang_line(launch)
                              : launch.engine == "llamacpp" ? llama_line(launch)
                                                            : trtllm_line(launch);
-    return line + (launch.servers > 1 ? fmt::format(" # {} servers", launch.servers) : "");
+    const std::string_view longer = io::longer_variable(launch.engine);
+    const std::string before = launch.longer_allowed && !longer.empty() ? fmt::format("{}=1 ", longer) : "";
+    return before + line + (launch.servers > 1 ? fmt::format(" # {} servers", launch.servers) : "");
 }
 
 }  // namespace kvcap::inline v1::report

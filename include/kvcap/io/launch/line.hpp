@@ -13,9 +13,10 @@ namespace kvcap::inline v1 {
 inline constexpr char launch_values = '\x1f';
 
 /// engine: vllm, sglang, llamacpp or trtllm. servers: how many identical ones. sequences: of one rank that
-/// holds whole requests. util: as written; budget: bytes; empty when the line does not say. flags: the engine's
-/// other flags by long name without dashes, or as written, with them, where that is no name of the engine's;
-/// switches have an empty value, and launch_values parts several of one flag.
+/// holds whole requests. util: as written; budget: bytes; empty when the line does not say. longer_allowed:
+/// a variable in front lets the engine take more tokens than the model states. flags: the engine's other flags by long
+/// name without dashes, or as written, with them, where that is no name of the engine's; switches have an empty value,
+/// and launch_values parts several of one flag.
 struct Launch {
     std::string engine{};
     std::string model{};
@@ -30,9 +31,23 @@ struct Launch {
     std::string dtype = "auto";
     std::string util{};
     std::string budget{};
+    bool longer_allowed = false;
     std::map<std::string, std::string, std::less<>> flags{};
     friend bool operator==(const Launch&, const Launch&) = default;
 };
+
+/// How many characters a backslash at text[at] and what it escapes take: in "..." a shell lets it keep $ ` " \ and a
+/// line's end alone; outside of quotes all. 1: it is a plain character.
+constexpr std::size_t escape_length(std::string_view text, std::size_t at, char quote) noexcept {
+    if (at + 1 >= text.size() || quote == '\'') {
+        return 1;
+    }
+    const char next = text[at + 1];
+    if (next == '\r' && at + 2 < text.size() && text[at + 2] == '\n') {
+        return 3;
+    }
+    return quote == '\0' || next == '$' || next == '`' || next == '"' || next == '\\' || next == '\n' ? 2 : 1;
+}
 
 /// A line in words: blanks separate, '...' and "..." group, a backslash keeps the next character, "\" at a
 /// line's end goes on. quote: the one that is still open at the end, or 0.
@@ -43,17 +58,17 @@ inline std::vector<std::string> shell_words(std::string_view line, char& quote) 
     quote = '\0';
     for (std::size_t i = 0; i < line.size(); ++i) {
         const char c = line[i];
-        if (quote != '\0') {
-            quote == c ? static_cast<void>(quote = '\0') : word.push_back(c);
-        } else if (c == '\'' || c == '"') {
-            quote = c;
-            open = true;
-        } else if (c == '\\' && i + 1 < line.size()) {
-            ++i;
+        if (const std::size_t taken = c == '\\' ? escape_length(line, i, quote) : 1; taken > 1) {
+            i += taken - 1;
             if (line[i] != '\n') {
                 word.push_back(line[i]);
                 open = true;
             }
+        } else if (quote != '\0') {
+            quote == c ? static_cast<void>(quote = '\0') : word.push_back(c);
+        } else if (c == '\'' || c == '"') {
+            quote = c;
+            open = true;
         } else if (c == ' ' || c == '\n' || c == '\t' || c == '\r') {
             if (open) {
                 words.push_back(std::move(word));
