@@ -237,15 +237,15 @@ private:
 
     /// Expert ranks divide the tensor ranks. Sources: SGLang, server_args.py ("tp_size must be divisible by ep_size");
     /// TensorRT-LLM, mapping.py (moe_tp_size x moe_ep_size = tp_size).
-    void refuse_uneven_experts() {
-        if (!problem_ && expert_ranks_ != 0 && read_.tp % expert_ranks_ != 0) {
-            refuse(expert_flag_, std::to_string(expert_ranks_),
-                   "a number that divides the " + std::to_string(read_.tp) + " tensor ranks");
+    void find_uneven_experts() {
+        if (expert_ranks_ != 0 && read_.tp % expert_ranks_ != 0) {
+            read_.no_split = expert_flag_ + " " + std::to_string(expert_ranks_) + ": wanted a number that divides the " +
+                             std::to_string(read_.tp) + " tensor ranks";
         }
     }
 
     void finish() {
-        refuse_uneven_experts();
+        find_uneven_experts();
         if (read_.engine == "vllm" && expert_parallel_ && read_.dp > 1) {
             read_.attention_dp = read_.tp == 1;  // each data-parallel rank is one that holds whole requests
             read_.attention_dp ? static_cast<void>(read_.tp = std::exchange(read_.dp, 1))
