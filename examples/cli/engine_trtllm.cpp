@@ -82,8 +82,8 @@ void note_unsaid(const EngineQuestion& question, EngineAnswer& answer) {
     if (keeps_states(question.model->read.spec) && !question.has("max-batch-size")) {
         answer.by_load = true;
         answer.notes.push_back({Origin::assumed, "--max-batch-size",
-                                fmt::format("{}: as many slots of states as requests are asked for; trtllm-serve has {} "
-                                            "where nothing is said",
+                                fmt::format("{}: as many slots of states as requests are asked for; trtllm-serve "
+                                            "has {} where nothing is said",
                                             report::grouped(batch_of(question)),
                                             report::grouped(trtllm::server_batch))});
     }

@@ -140,7 +140,7 @@ void take_rules(Search& search, std::vector<Note>& notes) {
     search.rules = answer.rules;
     const std::string at_once = "--" + std::string{requests_flag(*search.on.face)};
     std::copy_if(answer.notes.begin(), answer.notes.end(), std::back_inserter(notes), [&](const Note& note) {
-        return note.where == at_once && note.origin == Origin::assumed;
+        return note.where == at_once && note.origin == Origin::assumed && !answer.without_rules();
     });
 }
 

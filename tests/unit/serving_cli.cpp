@@ -54,7 +54,7 @@ TEST_CASE("TensorRT-LLM: as many slots of states as requests are asked for, in e
     const json fit = checked("fit", load);
     const unsigned long long most = fit["most_sequences"];
     CHECK(most > 64);
-    CHECK(note_at(fit["notes"], "--max-batch-size").find("1: as many slots of states as requests are asked for; ") == 0);
+    CHECK(note_at(fit["notes"], "--max-batch-size").find("1: as many slots of states as requests are asked for") == 0);
     const auto batch = [&](unsigned long long n) { return " --batch " + std::to_string(n); };
     CHECK(checked("fit", load + batch(most))["fits"] == true);
     CHECK(checked("fit", load + batch(most + 1), 1)["fits"] == false);

@@ -239,8 +239,8 @@ private:
     /// TensorRT-LLM, mapping.py (moe_tp_size x moe_ep_size = tp_size).
     void find_uneven_experts() {
         if (expert_ranks_ != 0 && read_.tp % expert_ranks_ != 0) {
-            read_.no_split = expert_flag_ + " " + std::to_string(expert_ranks_) + ": wanted a number that divides the " +
-                             std::to_string(read_.tp) + " tensor ranks";
+            read_.no_split = expert_flag_ + " " + std::to_string(expert_ranks_) +
+                             ": wanted a number that divides the " + std::to_string(read_.tp) + " tensor ranks";
         }
     }
 
