@@ -26,6 +26,10 @@ struct StoredModel {
     Model model;
 };
 
+/// The model as the engine stores it: states, and formats of its own, whatever the model's dtype; convolutions as the
+/// model has them.
+Model load_for(const EngineFace& face, const ModelOptions& options, std::vector<Note>& notes);
+
 class Deployment {
 public:
     const EngineFace* face = nullptr;

@@ -4,43 +4,7 @@
 #include "deployment.hpp"
 #include "pairs.hpp"
 
-#include <kvcap/io/spec_line.hpp>
-
 namespace kvcap::cli {
-
-namespace {
-
-/// The model with its recurrent states as the engine stores them, whatever the model's dtype; convolutions as the
-/// model has them.
-Model load_for(const EngineFace& face, const ModelOptions& options, std::vector<Note>& notes) {
-    Model model = load(options);
-    if (face.state_format == nullptr || options.model == "-") {
-        return model;
-    }
-    const ElementFormat format = face.state_format(model.read);
-    ModelOptions stored = options;
-    std::string plain;
-    for (const LayerForm& form : model.read.spec.forms) {
-        for (const Stream& stream : form.streams) {
-            const bool differs = stream.role == Role::state && !(stream.format == format);
-            plain = differs ? spec::text_of(stream.format) : plain;
-            stored.conv_dtype = stream.role == Role::conv ? spec::text_of(stream.format) : stored.conv_dtype;
-        }
-    }
-    if (plain.empty()) {
-        return model;
-    }
-    stored.state_dtype = spec::text_of(format);
-    const std::vector<Note> own = std::move(model.notes);
-    model = load(stored);
-    model.notes = own;
-    notes.push_back({Origin::assumed, "states",
-                     fmt::format("{}, as {} stores them without a mamba_ssm_dtype in the config; the model says {}",
-                                 stored.state_dtype, face.title, plain)});
-    return model;
-}
-
-}  // namespace
 
 void DeploymentOptions::add_to(CLI::App& verb) {
     model.add_to(verb);
@@ -80,6 +44,15 @@ void note_host_embedding(const Deployment& on, std::vector<Note>& notes) {
     }
 }
 
+/// What a named overhead has in it lies outside of SGLang's share, and what is taken off that share besides.
+void note_outside(const Deployment& on, std::vector<Note>& notes) {
+    if (on.face->name == "sglang" && on.memory.assumption == "kaito-2026-06") {
+        notes.push_back({Origin::assumed, "--overhead",
+                         on.memory.assumption + " has activations and graphs in it, which SGLang keeps outside of its "
+                                                "share: counts are lower bounds (--non-kv-bytes 0 leaves them out)"});
+    }
+}
+
 /// --dp beside --dp-attention could be read as the number of these ranks.
 void note_replicas(const ShardingOptions& sharding, u64 gpus, std::vector<Note>& notes) {
     if (sharding.dp_attention && sharding.dp > 1) {
@@ -114,7 +87,9 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     refuse_formats(*on.face, model);
     const Model asked = load_for(*on.face, stored, notes);
     notes.insert(notes.end(), asked.notes.begin(), asked.notes.end());
-    note_unused(lengths, asked.spec, notes);
+    if (on.flags.count("max-beam-width") == 0) {  // beams share what is not decoded
+        note_unused(lengths, asked.spec, notes);
+    }
     on.formats.push_back({stored.kv_cache_dtype, asked});
     for (const std::string_view smaller : on.face->formats) {
         const bool plain = stored.kv_cache_dtype == "auto" || stored.kv_cache_dtype == "bf16" ||
@@ -126,6 +101,7 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
         }
     }
     on.memory = memory_of(memory, on.face->share_of_free, notes);
+    note_outside(on, notes);
     if (!on.memory.by_budget && !on.memory.weights_given && model.model != "-") {
         on.weights_known = find_weights(model.model, notes);
         if (on.weights_known.source == WeightSource::card && asked.read.draft.layers != 0) {

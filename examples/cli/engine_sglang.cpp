@@ -230,11 +230,7 @@ std::vector<Knob> knobs_of(const EngineQuestion& question) {
     if (page > 1) {
         knobs.push_back({.flag = "page-size", .values = halves(page, 1)});
     }
-    bool states = false;
-    for (const LayerForm& form : question.model->read.spec.forms) {
-        states = states || form.retention.keep == Keep::last;
-    }
-    if (states) {
+    if (keeps_states(question.model->read.spec)) {
         knobs.push_back({.flag = "mamba-full-memory-ratio",
                          .values = ratios(ratio_of(question, "mamba-full-memory-ratio", 0.9), 4.0)});
         const u64 slots = question.number("max-running-requests", 0x1000);
@@ -252,8 +248,14 @@ Result<Bytes> weights_of(const Weights& weights, const RankPlace& place) {
     return kvcap::weights_on_rank(weights, place.split(OtherParts::embedding_whole), place.stage);
 }
 
+/// Choices of ServerArgs.kv_cache_dtype.
+std::vector<std::string_view> dtypes_of(const std::string&) {
+    return {"auto", "fp8_e5m2", "fp8_e4m3", "mxfp8", "bf16", "bfloat16", "nvfp4", "fp4_mx_block16", "fp4_e2m1"};
+}
+
 const LaunchFace line{
-    .formats = {{"fp8", "fp8_e4m3"}, {"nvfp4", "fp4_e2m1"}, {"bfloat16", "bf16"}},
+    .formats = {{"fp8", "fp8_e4m3"}, {"nvfp4", "fp4_e2m1"}, {"bfloat16", "bf16"}, {"float16", "bf16"},
+                {"half", "bf16"}},
     .unevaluated = {{"json-model-override-args", why::another_model, "{}"},
                     {"mamba-ssm-dtype", why::states},
                     {"speculative-algorithm", why::drafts},
@@ -266,7 +268,8 @@ const LaunchFace line{
     .block_flag = "page-size",
     .requests_flag = "max-running-requests",
     .says_budget = false,
-    .unsaid = unsaid};
+    .unsaid = unsaid,
+    .dtypes = dtypes_of};
 
 }  // namespace
 
@@ -291,6 +294,8 @@ const EngineFace sglang_face{
     &line,
     "SGLang does not start so unless SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 is set",  // ModelConfig
     weights_of,
-    {"max-mamba-cache-size", "mamba-full-memory-ratio", "swa-full-tokens-ratio"}};
+    {"max-mamba-cache-size", "mamba-full-memory-ratio", "swa-full-tokens-ratio"},
+    "stores them without a mamba_ssm_dtype in the config",
+    packed_latents};
 
 }  // namespace kvcap::cli

@@ -3,7 +3,9 @@
 #include "engines.hpp"
 #include "unevaluated.hpp"
 
+#include <algorithm>
 #include <kvcap/engine/trtllm.hpp>
+#include <utility>
 
 namespace kvcap::cli {
 
@@ -22,8 +24,32 @@ trtllm::KvDtype dtype_of(const std::string& name) {
     stop(Exit::usage, fmt::format("--kv-cache-dtype: TensorRT-LLM has no {}; it has auto, fp8, nvfp4", name));
 }
 
+/// Of states, and of what their convolutions keep: the model's own 16 bits. Source: pyexecutor/model_loader.py
+/// validate_and_set_mamba_ssm_cache_dtype of 2025 (torch_dtype); later ones read mamba_ssm_cache_dtype.
+ElementFormat state_format_of(const ReadModel& read) { return read.model_dtype == "float16" ? f16 : bf16; }
+
+u32 beams_of(const EngineQuestion& question) { return static_cast<u32>(question.number("max-beam-width", 1, 64)); }
+
+/// Sequences at once: as said, else those that are asked for.
+u64 batch_of(const EngineQuestion& question) {
+    return question.number("max-batch-size", larger(question.requests(), 1));
+}
+
+/// A request's lengths as blocks are taken for its beams: whole blocks of the prompt once, of the rest each its own.
+/// Where nothing is said of decoding, all may be decoded: what the engine cuts the longest request by.
+Lengths of_beams(Lengths lengths, u32 beams) {
+    if (beams > 1) {
+        lengths.branches = beams;
+        if (lengths.decoded.value == 0) {
+            std::swap(lengths.prompt, lengths.decoded);
+        }
+    }
+    return lengths;
+}
+
 trtllm::Options options_of(const EngineQuestion& question) {
     trtllm::Options options{};
+    options.state_format = state_format_of(question.model->read);
     options.dtype = dtype_of(question.kv_cache_dtype);
     options.path = question.has("cpp-manager") ? trtllm::Path::cpp : trtllm::Path::python;
     options.tokens_per_block = question.number("tokens-per-block", 32);
@@ -35,8 +61,8 @@ trtllm::Options options_of(const EngineQuestion& question) {
                              : 0;
     options.model_windows = !question.has("full-windows");
     options.second_manager = question.has("use-kv-cache-manager-v2");
-    options.max_batch = question.number("max-batch-size", 64);
-    options.beams = static_cast<u32>(question.number("max-beam-width", 1, 64));
+    options.max_batch = batch_of(question);
+    options.beams = beams_of(question);
     return options;
 }
 
@@ -51,10 +77,49 @@ std::string name_of(const Retention& kept) {
     return window ? fmt::format("window {}", kept.span.value) : "all tokens";
 }
 
-void fill_rows(const EngineQuestion& question, EngineAnswer& answer) {
+/// What was taken unsaid, and decides how many requests fit.
+void note_unsaid(const EngineQuestion& question, EngineAnswer& answer) {
+    if (keeps_states(question.model->read.spec) && !question.has("max-batch-size")) {
+        answer.by_load = true;
+        answer.notes.push_back({Origin::assumed, "--max-batch-size",
+                                fmt::format("{}: as many slots of states as requests are asked for; trtllm-serve "
+                                            "has {} where nothing is said",
+                                            report::grouped(batch_of(question)),
+                                            report::grouped(trtllm::server_batch))});
+    }
+    const bool undecoded = std::any_of(question.each.begin(), question.each.end(),
+                                       [](const Lengths& each) { return each.decoded.value == 0; });
+    if (beams_of(question) > 1) {
+        answer.by_load = true;
+        if (undecoded) {
+            answer.notes.push_back({Origin::assumed, "--max-beam-width",
+                                    fmt::format("{} beams with blocks of their own for every token; --decoded says how "
+                                                "many tokens are decoded: of the prompt whole blocks are shared",
+                                                beams_of(question))});
+        }
+    }
+}
+
+/// Why it does not start, whatever the memory; empty when it does. Source: pyexecutor/_util.py.
+std::string beam_refusal(const EngineQuestion& question) {
+    return beams_of(question) > 1 && keeps_states(question.model->read.spec)
+               ? fmt::format("--max-beam-width {}: MambaHybridCacheManager + beam search is not supported yet.",
+                             beams_of(question))
+               : "";
+}
+
+void fill_units(const EngineQuestion& question, EngineAnswer& answer) {
+    std::vector<Lengths> each = question.each;
+    for (Lengths& lengths : each) {
+        lengths = of_beams(lengths, beams_of(question));
+    }
+    answer.verdict = judge(answer.plan, {each.data(), question.counts.data(), static_cast<u32>(each.size())});
+    const Demand one = demand(answer.plan, each.front());
+    answer.reserved_request = reserved_by(answer.plan, one);
+    answer.request_units = one.units.empty() ? 0 : one.units[0];
     for (u32 c = 0; c < answer.plan.classes.size(); ++c) {
         const Retention& kept = answer.plan.classes[c].retention;
-        answer.rows.push_back(row_of(answer.plan, c, name_of(kept), question.longest()));
+        answer.rows.push_back(row_of(answer.plan, c, name_of(kept), each.front()));
     }
 }
 
@@ -89,6 +154,12 @@ EngineAnswer ask_trtllm(const EngineQuestion& question) {
                          month, question.version, month));
     }
     answer.rules = "TensorRT-LLM of " + month;
+    answer.refusal = beam_refusal(question);
+    if (!answer.runs()) {
+        answer.error = {.code = Errc::refused_combination};
+        return answer;
+    }
+    note_unsaid(question, answer);
     const trtllm::Engine engine{options_of(question)};
     Sharding split = question.sharding;
     split.uneven = Uneven::ceil;
@@ -101,17 +172,14 @@ EngineAnswer ask_trtllm(const EngineQuestion& question) {
             answer.refusal = fmt::format("{} bytes are left, less than the {} state slots of --max-batch-size {} "
                                          "({} bytes)",
                                          report::grouped(answer.error.got),
-                                         report::grouped(engine.options.max_batch + 1), engine.options.max_batch,
+                                         report::grouped(trtllm::state_slots(engine.options)), engine.options.max_batch,
                                          report::grouped(answer.error.want));
         }
         return answer;
     }
     answer.plan = *plan;
     answer.unit = fmt::format("blocks of {}", engine.options.tokens_per_block);
-    answer.verdict = judge(answer.plan, question.load());
-    const Demand one = demand(answer.plan, question.longest());
-    answer.reserved_request = reserved_by(answer.plan, one);
-    answer.request_units = one.units.empty() ? 0 : one.units[0];
+    fill_units(question, answer);
     if (answer.plan.max_len < question.max_len) {
         answer.verdict.fits = false;
         answer.longest_hint = answer.plan.max_len;
@@ -120,7 +188,6 @@ EngineAnswer ask_trtllm(const EngineQuestion& question) {
              fmt::format("the pool cuts it to {} tokens, silently but for a warning",
                          report::grouped(answer.plan.max_len))});
     }
-    fill_rows(question, answer);
     fill_log(engine.options, answer);
     return answer;
 }
@@ -128,13 +195,8 @@ EngineAnswer ask_trtllm(const EngineQuestion& question) {
 std::vector<Knob> knobs_of(const EngineQuestion& question) {
     std::vector<Knob> knobs{
         {.flag = "tokens-per-block", .values = doublings(question.number("tokens-per-block", 32), 8, 128)}};
-    bool states = false;
-    for (const LayerForm& form : question.model->read.spec.forms) {
-        states = states || form.retention.keep == Keep::last;
-    }
-    if (states) {
-        const u64 sequences = question.requests();
-        knobs.push_back(halving("max-batch-size", question.number("max-batch-size", 64), larger(sequences, 1), 1));
+    if (keeps_states(question.model->read.spec)) {
+        knobs.push_back(halving("max-batch-size", batch_of(question), larger(question.requests(), 1), 1));
     }
     return knobs;
 }
@@ -149,11 +211,17 @@ Result<Bytes> weights_of(const Weights& weights, const RankPlace& place) {
     return kvcap::weights_on_rank(weights, place.split(OtherParts::whole), place.stage);
 }
 
-const LaunchFace line{.formats = {{"bf16", "auto"}, {"fp8_e4m3", "fp8"}},
+/// _VALID_KV_CACHE_DTYPES of pyexecutor/model_loader.py.
+std::vector<std::string_view> dtypes_of(const std::string&) { return {"auto", "fp8", "nvfp4"}; }
+
+const LaunchFace line{.formats = {{"bf16", "auto"}, {"bfloat16", "auto"}, {"float16", "auto"}, {"half", "auto"},
+                                  {"fp8_e4m3", "fp8"}},
                       .unevaluated = {{"speculative-config", why::drafts}},
                       .block_flag = "tokens-per-block",
                       .requests_flag = "max-batch-size",
-                      .unsaid = unsaid};
+                      .unsaid = unsaid,
+                      .dtypes = dtypes_of,
+                      .requests_unsaid = trtllm::server_batch};
 
 }  // namespace
 
@@ -169,7 +237,7 @@ const EngineFace trtllm_face{
     {"fp8"},
     "free-gpu-memory-fraction",
     knobs_of,
-    nullptr,
+    state_format_of,
     "the rules of TensorRT-LLM that are known have no context ranks; leave it out",
     Remainder::first,
     share_of,
@@ -177,6 +245,7 @@ const EngineFace trtllm_face{
     &line,
     "TensorRT-LLM takes the model's length instead",
     weights_of,
-    {"full-windows"}};
+    {"full-windows"},
+    "of 2026-01 stores them, in the model's 16-bit dtype"};
 
 }  // namespace kvcap::cli

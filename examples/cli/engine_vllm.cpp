@@ -231,14 +231,15 @@ Result<Bytes> weights_of(const Weights& weights, const RankPlace& place) {
                                   place.stage);
 }
 
-const LaunchFace line{.formats = {{"bf16", "bfloat16"}, {"f16", "float16"}},
+const LaunchFace line{.formats = {{"bf16", "bfloat16"}, {"f16", "float16"}, {"half", "float16"}},
                       .unevaluated = {{"speculative-config", why::drafts},
                                       {"cpu-offload-gb", why::on_host},
                                       {"hf-overrides", why::another_model, "{}"},
                                       {"mamba-ssm-cache-dtype", why::states},
                                       {"mamba-cache-dtype", why::states}},
                       .block_flag = "block-size",
-                      .unsaid = unsaid};
+                      .unsaid = unsaid,
+                      .dtypes = line_dtypes};
 
 }  // namespace
 
@@ -265,6 +266,8 @@ const EngineFace vllm_face{
     &line,
     "vLLM does not start so unless VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 is set",  // config/model.py get_and_verify_max_len
     weights_of,
-    {"mamba-cache-mode", "disable-hybrid-kv-cache-manager"}};
+    {"mamba-cache-mode", "disable-hybrid-kv-cache-manager"},
+    {},
+    packed_latents};
 
 }  // namespace kvcap::cli

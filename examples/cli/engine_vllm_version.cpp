@@ -82,6 +82,18 @@ vllm::KvDtype dtype_of(const EngineQuestion& question, const vllm::Rules& rules,
          fmt::format("--kv-cache-dtype: {} has no {}; it has {}", name_of(rules), name, fmt::join(known, ", ")));
 }
 
+std::vector<std::string_view> line_dtypes(const std::string& version) {
+    const vllm::Rules rules = rules_of(version);
+    std::vector<std::string_view> names;
+    for (const vllm::DtypeName& row : vllm::dtype_names) {
+        if (vllm::has(rules, row)) {
+            names.emplace_back(row.name);
+        }
+    }
+    names.insert(names.begin() + 1, {"bfloat16", "float16"});  // words of CacheDType that change no rule
+    return names;
+}
+
 void refuse_block(const EngineQuestion& question, const vllm::Rules& rules, EngineAnswer& answer) {
     const u64 block = question.number("block-size", 16);
     if (!answer.runs() || vllm::takes_block(rules, block)) {

@@ -22,6 +22,9 @@ std::string name_of(const vllm::Rules& rules);
 /// that this vLLM does not have.
 vllm::KvDtype dtype_of(const EngineQuestion& question, const vllm::Rules& rules, bool& as_formed);
 
+/// KV formats that the parser of this version takes in a launch line.
+std::vector<std::string_view> line_dtypes(const std::string& version);
+
 /// A refusal where --block-size is none of the numbers that this vLLM takes.
 void refuse_block(const EngineQuestion& question, const vllm::Rules& rules, EngineAnswer& answer);
 

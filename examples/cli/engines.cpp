@@ -71,6 +71,11 @@ u64 EngineQuestion::requests() const {
     return all;
 }
 
+bool keeps_states(const ModelSpec& model) {
+    return std::any_of(model.forms.begin(), model.forms.end(),
+                       [](const LayerForm& form) { return form.retention.keep == Keep::last; });
+}
+
 void judge_at_once(const EngineQuestion& question, std::string_view flag, u64 most, std::string_view server,
                    EngineAnswer& answer) {
     const u64 asked = question.requests();
@@ -90,25 +95,6 @@ Exit exit_of(const EngineAnswer& answer) {
 
 std::string no_rules_words(const EngineAnswer& answer) {
     return fmt::format("kvcap has no rules of {} for this model or split: {}", answer.rules, answer.refusal);
-}
-
-void refuse_formats(const EngineFace& face, const ModelOptions& model) {
-    if (face.name == "exact") {
-        return;
-    }
-    const bool vllm = face.name == "vllm";
-    const std::string own = vllm ? " (there --mamba-ssm-cache-dtype and --mamba-cache-dtype change it)"
-                            : face.name == "sglang" ? " (there --mamba-ssm-dtype changes it)" : "";
-    const auto refuse = [&](const char* flag, const std::string& asked, const std::string& there) {
-        if (asked != "auto") {
-            stop(Exit::usage, fmt::format("{}: {} decides by its own rules how this is stored{}; kvcap counts that "
-                                          "default. Leave the flag out, or ask with --engine exact",
-                                          flag, face.title, there));
-        }
-    };
-    refuse("--state-dtype", model.state_dtype, own);
-    refuse("--conv-dtype", model.conv_dtype, vllm ? own : "");
-    refuse("--index-dtype", model.index_dtype, "");
 }
 
 std::vector<std::string> doublings(u64 now, u64 least, u64 most) {

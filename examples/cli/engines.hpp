@@ -71,6 +71,7 @@ struct EngineAnswer {
     PoolPlan plan{};
     Verdict verdict{};
     bool by_bytes = false;     ///< the verdict counts bytes of a rank, not units of one of the plan's pools
+    bool by_load = false;      ///< pools and demands are of this load: how many more fit, another question says
     std::string backend{};     ///< the attention backend whose blocks were used, where the engine has several
     u64 request_units = 0;     ///< units one request takes of the first pool
     Bytes reserved_request{};  ///< bytes set aside for one request
@@ -131,7 +132,8 @@ struct Unevaluated {
 /// What a launch line of the engine says and what it leaves to it. unsaid: flags with the values that hold where nobody
 /// gives them, for a line that says everything. block_flag: tokens of a block; empty: it has none. requests_flag:
 /// requests at once, where that is a flag of its questions too. says_budget: a flag gives the bytes of the cache.
-/// says_share: one gives the share of memory.
+/// says_share: one gives the share of memory. dtypes: KV formats that its parser takes in the version asked for;
+/// nullptr: not known here. requests_unsaid: requests at once where none are said, if they set memory aside; else 0.
 struct LaunchFace {
     std::vector<FormatName> formats{};
     std::vector<Unevaluated> unevaluated{};
@@ -140,12 +142,16 @@ struct LaunchFace {
     bool says_budget = true;
     bool says_share = true;
     EngineFlags (*unsaid)(const EngineQuestion& question) = nullptr;
+    std::vector<std::string_view> (*dtypes)(const std::string& version) = nullptr;
+    u64 requests_unsaid = 0;
 };
 
 /// flags: long names it understands, with their help; "name=help" takes a value, "name!help" is a switch.
 /// formats: smaller KV formats to suggest, in order. memory_flag: its name for the share of memory. knobs: what else
 /// can be turned for this question; nullptr: nothing. state_format: in which format it stores recurrent states;
-/// nullptr: as the model's forms have it. no_context_ranks: why it has none that divide the tokens of a request, as the
+/// nullptr: as the model's forms have it. states_rule: why so, as the end of a sentence. kv_format: the one format of
+/// its own in which it stores this model's keys and values, whatever it is asked for; nullptr, empty: as asked.
+/// no_context_ranks: why it has none that divide the tokens of a request, as the
 /// end of a sentence; empty: it has. remainder: which stages it gives the layers that are left over; none: as asked.
 /// share: of a GPU's memory, where nothing is said; nullptr: 0.9, which is kvcap's own. share_of_free: it is of what
 /// the weights and the rest leave. launch: nullptr: it has no launch line. beyond_context:
@@ -169,7 +175,14 @@ struct EngineFace {
     std::string_view beyond_context = "engines refuse it";
     Result<Bytes> (*weights)(const Weights& weights, const RankPlace& place) = nullptr;
     std::vector<std::string_view> of_kinds{};
+    std::string_view states_rule{};
+    std::string_view (*kv_format)(const ReadModel& model) = nullptr;
 };
+
+/// Whether the model keeps recurrent states.
+bool keeps_states(const ModelSpec& model);
+/// DeepSeek-V4's latents, with the layout that its kernels have: "fp8_ds_mla"; empty for other models.
+std::string_view packed_latents(const ReadModel& model);
 
 /// An engine stores states and index keys by rules of its own: a usage error when options of `model` say otherwise.
 void refuse_formats(const EngineFace& face, const ModelOptions& model);

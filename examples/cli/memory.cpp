@@ -55,7 +55,7 @@ void read_non_kv(const MemoryOptions& options, Memory& memory) {
         memory.non_kv_known = true;
         memory.non_kv = [fixed](Bytes) { return fixed; };
     } else if (!options.overhead_from.empty()) {
-        const MeasuredOverhead measured = overhead_from(options.overhead_from);
+        const MeasuredOverhead measured = overhead_from(options.overhead_from, memory.total);
         memory.non_kv_known = true;
         memory.assumption = measured.how;
         memory.non_kv = [fixed = measured.bytes](Bytes) { return fixed; };

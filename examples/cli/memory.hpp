@@ -82,8 +82,8 @@ struct MeasuredOverhead {
 /// A number above 0 and at most 1, or a usage error.
 double share_of(const std::string& text);
 
-/// Exit 3 when the log cannot be read or does not say.
-MeasuredOverhead overhead_from(const std::string& path);
+/// For a device of so many bytes. Exit 3 when the log cannot be read or does not say.
+MeasuredOverhead overhead_from(const std::string& path, Bytes total);
 
 /// Of a GPU's memory, where nothing is said and no engine has a share of its own.
 inline constexpr double usual_share = 0.9;

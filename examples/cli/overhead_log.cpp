@@ -8,7 +8,7 @@
 
 namespace kvcap::cli {
 
-MeasuredOverhead overhead_from(const std::string& path) {
+MeasuredOverhead overhead_from(const std::string& path, Bytes total) {
     std::ifstream in{path, std::ios::binary};
     if (!in) {
         stop(Exit::bad_input, "--overhead-from: " + path + " cannot be read; wanted an engine's start-up log");
@@ -21,7 +21,7 @@ MeasuredOverhead overhead_from(const std::string& path) {
                                               odd.lines.empty() ? "" : fmt::format(" line {}", odd.lines.front()),
                                               odd.seen, odd.meaning));
         }
-        if (const auto measured = report::overhead_of(start)) {
+        if (const auto measured = report::overhead_of(start, static_cast<double>(total.value))) {
             return {{static_cast<u64>(std::min(measured->bytes, 9e15))},
                     fmt::format("{} of {}: {}", start.engine, path, measured->how)};
         }

@@ -8,6 +8,7 @@
 #include <kvcap/io/locate.hpp>
 #include <kvcap/report.hpp>
 #include <kvcap/report/launch.hpp>
+#include <optional>
 #include <utility>
 
 namespace kvcap::cli {
@@ -104,9 +105,13 @@ void remark_fewer(const Search& search, const Ranked& each, u64 sequences, Sessi
     }
 }
 
-/// The first line that holds, best split first; a remark when it is not the best's, or when none does.
-std::string first_line(const Search& search, const SearchResult& found, const DeploymentOptions& on,
-                       Session& session) {
+/// The first line that holds, best split first, and whose it is; a remark when it is not the best's, or when none does.
+struct Emitted {
+    std::string line{};
+    std::optional<Candidate> of{};
+};
+
+Emitted first_line(const Search& search, const SearchResult& found, const DeploymentOptions& on, Session& session) {
     std::string why = "none serves the requests at once that were asked for";
     for (std::size_t i = 0; i < found.ranked.size(); ++i) {
         const std::string split = split_words(search, found.ranked[i].candidate);
@@ -123,7 +128,7 @@ std::string first_line(const Search& search, const SearchResult& found, const De
                                 i + 1, split));
             }
             remark_fewer(search, found.ranked[i], sequences, session);
-            return tried.line;
+            return {tried.line, found.ranked[i].candidate};
         }
     }
     session.remark(fmt::format("no line: {} splits fit, but none as a line says it; the last, {}",
@@ -149,11 +154,22 @@ void remark_unloadable(const Search& search, const std::string& typed, Session& 
     }
 }
 
+/// Those of the search, with the share of memory of the split that the line is of; the line says requests at once.
+std::vector<Note> notes_of_line(const Search& search, const std::optional<Candidate>& of, std::vector<Note> notes) {
+    if (of) {
+        const std::string at_once = "--" + std::string{requests_flag(*search.on.face)};
+        std::erase_if(notes, [&](const Note& note) { return note.where == "--util" || note.where == at_once; });
+        note_share(deployment_of(search, *of), setting_of(search, *of), false, notes);
+    }
+    return notes;
+}
+
 }  // namespace
 
 void emit_line(const Search& search, const SearchResult& found, const PlanOptions& options,
                const std::vector<Note>& notes, Session& session) {
-    const std::string line = found.ranked.empty() ? "" : first_line(search, found, options.on, session);
+    const Emitted emitted = found.ranked.empty() ? Emitted{} : first_line(search, found, options.on, session);
+    const std::string& line = emitted.line;
     session.exit = !line.empty() ? Exit::ok : found.ranked.empty() ? exit_of(found) : Exit::does_not_fit;
     if (found.ranked.empty()) {
         for (const Reason& reason : reasons_of(search, found)) {
@@ -169,7 +185,7 @@ void emit_line(const Search& search, const SearchResult& found, const PlanOption
     if (search.on.beyond_context()) {
         session.remark(beyond_words(search.on));
     }
-    for (const Note& note : notes) {
+    for (const Note& note : notes_of_line(search, emitted.of, notes)) {
         if (note.origin == Origin::assumed) {
             session.remark(report::text_of(note));
         }

@@ -26,6 +26,20 @@ void refuse_unevaluated(const Launch& launch) {
     }
 }
 
+/// A KV format that the engine's parser does not take, although kvcap has it for another name.
+void refuse_format(const Launch& launch, const std::string& version) {
+    const EngineFace& face = face_of(launch);
+    if (face.launch->dtypes == nullptr) {
+        return;
+    }
+    const std::vector<std::string_view> choices = face.launch->dtypes(version);
+    if (std::find(choices.begin(), choices.end(), launch.dtype) == choices.end()) {
+        const std::string_view place = launch.engine == "trtllm" ? "kv_cache_dtype" : "--kv-cache-dtype";
+        stop(Exit::usage, fmt::format("launch line: {}: {} has no {}; its choices are {}", place, face.title,
+                                      launch.dtype, fmt::join(choices, ", ")));
+    }
+}
+
 void note_line(std::vector<Note>& notes, std::string words) {
     notes.push_back({Origin::assumed, "launch line", std::move(words)});
 }
@@ -77,8 +91,9 @@ void take_flags(const Launch& launch, EngineOptions& engine, std::vector<Note>& 
     }
     note_others(launch, others, notes);
     const std::string flag{requests_flag(face)};
-    if (launch.sequences != 0 && !flag.empty()) {
-        engine.values[flag] = std::to_string(launch.sequences);
+    const u64 at_once = launch.sequences != 0 ? launch.sequences : face.launch->requests_unsaid;
+    if (at_once != 0 && !flag.empty()) {
+        engine.values[flag] = std::to_string(at_once);
     }
 }
 
@@ -155,6 +170,11 @@ void note_another(const Launch& launch, const std::string& model, std::vector<No
     }
 }
 
+/// The version of the line's engine that --engine names beside it; empty: none.
+std::string version_beside(const Launch& launch, const DeploymentOptions& beside) {
+    return is_of_engine(beside.engine.engine, launch.engine) ? beside.engine.version() : "";
+}
+
 /// What a verb would be given for the line; `launch` gets the length that it leaves to the engine.
 DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, std::vector<Note>& notes) {
     DeploymentOptions options = beside;
@@ -202,15 +222,29 @@ void refuse_host_layers(const Launch& launch, const Deployment& on) {
     }
 }
 
+/// What the server runs at once where its line does not say: each has a slot of states, whether it comes or not.
+void note_at_once(const Launch& launch, const Deployment& on, std::vector<Note>& notes) {
+    const u64 unsaid = on.face->launch->requests_unsaid;
+    if (launch.sequences == 0 && unsaid != 0 && keeps_states(on.formats[0].model.read.spec)) {
+        note_line(notes, fmt::format("says no --{}: slots of states for {}, as {} starts", requests_flag(*on.face),
+                                     report::grouped(unsaid), on.face->title));
+    }
+}
+
 }  // namespace
 
 Launched evaluate(const Launch& line, const DeploymentOptions& beside) {
     Launch launch = line;
     refuse_unevaluated(launch);
     Launched out{};
+    if (!launch.no_split.empty()) {
+        stop(Exit::usage, "launch line: " + launch.no_split);
+    }
+    refuse_format(launch, version_beside(launch, beside));
     const DeploymentOptions options = options_of(launch, beside, out.notes);
     out.on = options.deployment(out.notes);
     out.on.longer_allowed = line.longer_allowed;
+    note_at_once(launch, out.on, out.notes);
     refuse_longer(launch, out.on, beside);
     refuse_host_layers(launch, out.on);
     out.setting = options.any_setting(out.on);

@@ -8,12 +8,13 @@ namespace kvcap::cli {
 namespace {
 
 /// Requests by the staircases of one engine's plan; without a plan, by its verdict. llama.cpp's cells are as many as
-/// were asked for, so its plan says nothing of more. The length as `fit` finds it.
-Outcome most_of(const Deployment& on, const Setting& setting, const PoolPlan& plan, u64 holders) {
+/// were asked for, so its plan says nothing of more, nor do others that follow the load. The length as `fit` finds it.
+Outcome most_of(const Deployment& on, const Setting& setting, const EngineAnswer& answer, u64 holders) {
+    const PoolPlan& plan = answer.plan;
     const u64 context = context_limit(on.formats[0].model);
     const u64 limit = on.max_len != 0 ? smaller(context, on.max_len) : context;
     const Bytes non_kv = on.known_non_kv(setting);
-    const bool counts = plan.pools.empty() || on.face->name == "llamacpp";
+    const bool counts = plan.pools.empty() || answer.by_load || on.face->name == "llamacpp";
     return {.sequences = counts ? on.most_sequences(setting, non_kv)
                                 : saturating_product(most_sequences(plan, on.mix.each[0]), holders),
             .context = on.longest(setting, non_kv, limit)};
@@ -52,7 +53,7 @@ Result<Outcome> outcome_of(const Search& search, const Candidate& candidate, Byt
         return answer.error.code != Errc::ok ? answer.error  // else the engine queues the rest, see engines.hpp
                                              : Error{.code = Errc::capacity, .got = setting.sequences};
     }
-    Outcome outcome = most_of(on, setting, answer.plan, holders_of(candidate));
+    Outcome outcome = most_of(on, setting, answer, holders_of(candidate));
     if (outcome.sequences < setting.sequences) {
         return Error{.code = Errc::does_not_fit, .got = answer.verdict.usable, .want = answer.verdict.needed};
     }

@@ -4,6 +4,7 @@
 #include "plan.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 namespace kvcap::cli {
@@ -44,8 +45,9 @@ std::vector<StoredModel> formats_to_try(const PlanOptions& options, const Engine
     for (const std::string& dtype : each_once(parts_of(dtypes))) {
         ModelOptions model = options.on.model;
         model.kv_cache_dtype = dtype;
+        std::vector<Note> said;  // with the deployment
         try {
-            formats.push_back({dtype, load(model)});
+            formats.push_back({dtype, load_for(face, model, said)});
         } catch (const Stop&) {
             if (formats.empty() || !options.dtypes.empty()) {
                 throw;
@@ -132,6 +134,16 @@ void fix_space(Search& search, const PlanOptions& options) {
     refuse_empty(search, options);
 }
 
+/// Whose rules answer, and how many they take to run at once where that is not said.
+void take_rules(Search& search, std::vector<Note>& notes) {
+    const EngineAnswer answer = search.on.ask(search.asked, {});
+    search.rules = answer.rules;
+    const std::string at_once = "--" + std::string{requests_flag(*search.on.face)};
+    std::copy_if(answer.notes.begin(), answer.notes.end(), std::back_inserter(notes), [&](const Note& note) {
+        return note.where == at_once && note.origin == Origin::assumed && !answer.without_rules();
+    });
+}
+
 }  // namespace
 
 Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
@@ -154,7 +166,7 @@ Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
     limit_space(search);
     fix_space(search, options);
     note_unknown(search.on, {.tokens = search.asked.tokens, .sequences = search.asked.sequences}, notes);
-    search.rules = search.on.ask(search.asked, {}).rules;
+    take_rules(search, notes);
     return search;
 }
 

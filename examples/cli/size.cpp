@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kvcap size MODEL: bytes held per token, per sequence, on each rank, over all ranks and each byte once.
 #include "context_ranks.hpp"
-#include "engines.hpp"
+#include "deployment.hpp"
 #include "pairs.hpp"
 #include "screen.hpp"
 
@@ -147,13 +147,15 @@ void print_screen(const SizeOptions& options, const Model& model, const report::
 void run(const SizeOptions& options, Session& session) {
     options.output.begin(session);
     static_cast<void>(options.engine.flags());  // of another engine, or of none
-    const Model model = load(options.model);
+    std::vector<Note> taken;
+    const Model model = load_for(options.engine.face(), options.model, taken);
     if (options.per_layer && model.spec.all_layers() > 65536) {
         stop(Exit::usage, "--per-layer: at most 65,536 layers are listed");
     }
     const report::SizeQuestion asked = question(options, model);
     const report::SizeAnswer size = answer_of(options, model, asked);
     std::vector<Note> notes = notes_of(options, model, asked);
+    notes.insert(notes.end(), taken.begin(), taken.end());
     const Reserved reserved = options.engine.engine == "exact" ? Reserved{} : reserved_by(options, model, asked, notes);
     if (options.output.csv) {
         return session.print(report::size_csv(asked, size));

@@ -9,7 +9,7 @@
 namespace kvcap::cli {
 
 /// In place of overhead_log.cpp: the page has no log to read.
-MeasuredOverhead overhead_from(const std::string& path) {
+MeasuredOverhead overhead_from(const std::string& path, Bytes) {
     stop(Exit::usage, "--overhead-from: " + path + " is read by the command-line program only; give --non-kv-bytes");
 }
 

@@ -80,6 +80,7 @@ constexpr const char* words_of(Uncovered what) noexcept {
         case Uncovered::saved_compressed: return "a saved sequence of compressed latents";
         case Uncovered::whole_group: return "a group that is reused as a whole or not at all";
         case Uncovered::position: return "position %g; positions are below %w";
+        case Uncovered::bare_index: return "index keys beside keys and values";
     }
     return "this case";
 }

@@ -66,6 +66,7 @@ enum class Uncovered : u8 {
     saved_compressed,  // a saved sequence of compressed latents
     whole_group,       // a group that is reused as a whole or not
     position,          // got, want: the first that is too large
+    bare_index,        // index keys beside keys and values
 };
 
 /// layer: the layer concerned, or `no_layer`. hint: a further number named at the code, else 0.

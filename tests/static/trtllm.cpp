@@ -57,6 +57,13 @@ static_assert(clamped(asked, 489'402, trtllm::not_set) == asked);
 static_assert(plan(llama, {.max_seq_len = 1 << 20}).max_len == 13'824 * 32);
 static_assert(window_upper_bound(100, 32, 2, 131'072) == 49 * 32);
 
+// Beams share whole blocks of the prompt, and of an encoder's tokens; a plan's stairs count as the scheduler does.
+constexpr Lengths beams{.prompt = {3096}, .decoded = {1000}, .encoder = {1500}, .branches = 4};
+static_assert(steps_of(PoolKind::full, 4096, 32).units(beams) == 96 + 4 * 32);
+static_assert(steps_of(PoolKind::full, 4096, 32).units(beams) == most_blocks(3096, 1000, {32, 4096, 4}));
+static_assert(steps_of(PoolKind::window, 1024, 32).units(beams) == most_blocks(3096, 1000, {32, 1024, 4}));
+static_assert(steps_of(PoolKind::cross, 0, 32).units(beams) == 46 + 4);
+
 // States: a slot for each sequence of a batch and one for padding.
 constexpr auto hybrid = compose(repeat(24, Mamba2{128, 64, 128, 8}), repeat(4, Gqa{8, 128})).value();
 constexpr PoolPlan states = plan(hybrid, {.max_batch = 64, .state_format = f32});
@@ -78,5 +85,9 @@ static_assert(trtllm::Engine{{.partial_reuse = false}}.hits(two, kept, {.limit =
 constexpr auto wide = compose(repeat(4, Gqa{8, 192, 128})).value();
 static_assert(trtllm::Engine{}.pools(wide, {}, {available, 1}).error() ==
               Error{.code = Errc::unsupported, .what = Uncovered::unequal_widths, .layer = 0, .got = 128, .want = 192});
+
+constexpr auto bare_index = compose(repeat(4, Both{IndexKeys{.dim = 128}, Gqa{8, 128}})).value();
+static_assert(trtllm::Engine{}.pools(bare_index, {}, {available, 1}).error() ==
+              Error{.code = Errc::unsupported, .what = Uncovered::bare_index, .layer = 0});
 
 }  // namespace

@@ -416,6 +416,8 @@ TEST_CASE("caches that an engine does not serve are refused at their layer") {
     CHECK(sglang(compose(repeat(2, rwkv(64, 2, 32))).value()) == at(0, Uncovered::rwkv));
     CHECK(trtllm(compose(repeat(2, lightning(8, 64))).value()) == at(0, Uncovered::lightning));
     CHECK(trtllm(compose(repeat(2, Gqa{8, 192, 128})).value()) == at(0, Uncovered::unequal_widths, 128, 192));
+    CHECK(trtllm(compose(repeat(2, Both{IndexKeys{.dim = 128}, heads})).value()) == at(0, Uncovered::bare_index));
+    CHECK(kvcap::trtllm::Engine{}.pools(compose(repeat(2, SparseMla{512, 64, 128})).value(), {}, {memory, 1}));
     ModelSpec windows{};
     windows.layers = 9;
     for (u32 i = 0; i < 9; ++i) {

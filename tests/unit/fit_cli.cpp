@@ -154,8 +154,8 @@ TEST_CASE("fit tries values between the halves, and each is the largest that fit
         int step;
     } rows[] = {{"gemma-3-27b --kv-budget 4GiB --tokens 16k --engine vllm", "max-num-batched-tokens", 16},
                 {"gemma-3-27b --kv-budget 1000MiB --tokens 4k --engine llamacpp --ubatch-size 2048", "ubatch-size", 64},
-                {"nemotron-3-nano-30b-a3b --kv-budget 2GiB --tokens 32k --batch 4 --engine trtllm", "max-batch-size",
-                 1}};
+                {"nemotron-3-nano-30b-a3b --kv-budget 2GiB --tokens 32k --batch 4 --engine trtllm --max-batch-size 64",
+                 "max-batch-size", 1}};
     bool between = false;
     for (const auto& [load, flag, step] : rows) {
         const std::string asked = load;

@@ -118,8 +118,12 @@ TEST_CASE("SGLang: what a dense start's figures mean", "[log]") {
     CHECK(figure(start, "hundredth", "tokens_per_hundredth") == about(0.786 / 54.94 * 800'000));
     CHECK(finding(start, "no-prefix-cache").seen == "the tree is a ChunkCache");
     CHECK(finding(start, "fp8-weights").change == "--kv-cache-dtype fp8_e4m3 halves it");
-    CHECK(overhead(start).first == about(78.60 - 17.70 - 4.50 - 54.94));
-    CHECK(overhead(start).second == "free before loading - free at the end - weights - pools");
+    CHECK(overhead(start).first == 0);  // 78.60 - 74.10 are the weights, and graphs lie outside
+    CHECK(overhead(start).second == "free before loading - free after it - weights");
+    const auto of_card = kvcap::report::overhead_of(start, 79.60 * gib);
+    REQUIRE(of_card);
+    CHECK(of_card->bytes / gib == about(0.85 * (79.60 - 78.60)));
+    CHECK(of_card->how == "free before loading - free after it - weights + the share of what was not free before");
     CHECK(all_agree(start, 1));
 }
 
@@ -134,12 +138,12 @@ TEST_CASE("SGLang: a latent cache beside states", "[log]") {
     CHECK(figure(start, "token-equivalent", "tokens_per_slot") == about(0.2 * gib / 8'064));
     CHECK(figure(start, "running-limit", "per_request") == 10'000);
     CHECK(overhead(start).first == -1);  // nothing says what was free
-    // A start that says what was free after weights and pool: the rest is neither pool nor states.
-    const LogStart more = only(
-        "Load weight end. type=X, avail mem=60.00 GB, mem usage=9.00 GB.\n" + std::string{latent_and_states} +
-        "Memory pool end. avail mem=30.00 GB\nCapture cuda graph end. mem usage=1.50 GB.\n");
-    CHECK(overhead(more).first == about(60 - 30 + 1.5 - 7.51 - 20.2));
-    CHECK(overhead(more).second == "free after weights - free after the pool - pools + graphs");
+    // What is free after the pool and the graphs says nothing of what loading took.
+    const std::string end = "Load weight end. type=X, avail mem=60.00 GB, mem usage=9.00 GB.\n" +
+                            std::string{latent_and_states} +
+                            "Memory pool end. avail mem=30.00 GB\nCapture cuda graph end. mem usage=1.50 GB.\n";
+    CHECK(overhead(only(end)).first == -1);
+    CHECK(overhead(only("Load weight begin. avail mem=70.25 GB\n" + end)).first == about(70.25 - 60 - 9));
 }
 
 TEST_CASE("SGLang: window and full pools of equal length save nothing", "[log]") {

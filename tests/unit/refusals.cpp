@@ -67,10 +67,10 @@ TEST_CASE("every refusal has a sentence with its two numbers in place") {
     }
     CHECK(std::string{sentence(static_cast<Errc>(200))} == "unknown error");
     std::set<std::string> features;
-    for (u8 what = 0; what <= static_cast<u8>(Uncovered::position); ++what) {
+    for (u8 what = 0; what <= static_cast<u8>(Uncovered::bare_index); ++what) {
         features.insert(words({.code = Errc::unsupported, .what = Uncovered{what}, .got = 7, .want = 3}));
     }
-    CHECK(features.size() == static_cast<u8>(Uncovered::position) + 1u);
+    CHECK(features.size() == static_cast<u8>(Uncovered::bare_index) + 1u);
     CHECK(words({.code = Errc::unsupported, .what = Uncovered::unequal_widths, .layer = 4, .got = 128, .want = 192}) ==
           "layer 4: these rules do not cover values of width 128 beside keys of width 192");
     CHECK(std::string{words_of(static_cast<Uncovered>(200))} == "this case");

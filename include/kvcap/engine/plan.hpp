@@ -27,14 +27,15 @@ struct Steps {
         const u64 here = smaller(ceil_div(tokens, share), cap);
         return saturating_sum(ceil_div(here, per), u64{plus} + (tokens > cap ? over : 0));
     }
-    /// Units of one request with branches: whole units of the kept prompt part are shared, the rest is per branch.
+    /// Units of one request with branches: whole units of the kept prompt part (and of encoder tokens) are shared, the
+    /// rest is per branch.
     constexpr u64 units(const Lengths& lengths) const noexcept {
         const u64 all = units_at(lengths.from(source));
         if (lengths.branches <= 1 || fixed != 0) {
             return saturating_product(all, larger(lengths.branches, 1));
         }
         const u64 kept = smaller(lengths.from(source), cap);
-        const u64 own = lengths.decoded.value;
+        const u64 own = source == Source::encoder ? 0 : lengths.decoded.value;
         const u64 shared = smaller(kept > own ? (kept - own) / per : 0, all);
         return saturating_sum(shared, saturating_product(all - shared, lengths.branches));
     }

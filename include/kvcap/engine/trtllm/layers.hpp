@@ -151,6 +151,16 @@ constexpr Error add_cache(StageLayers& stage, const LayerForm& form, const Shard
     return {.code = room ? Errc::ok : Errc::capacity, .want = stage.windows.capacity()};
 }
 
+/// Index keys that it keeps lie beside latents (DeepSeek sparse attention).
+constexpr bool has_latents(const ModelSpec& model) noexcept {
+    for (const LayerForm& form : model.forms) {
+        if (form.kind == Kind::latent) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// Drafts (layers after the trunk) are on the last stage.
 constexpr Result<StageLayers> layers_on_stage(const ModelSpec& model, const Sharding& ranks, u32 stage,
                                               const Options& options) noexcept {
@@ -164,7 +174,10 @@ constexpr Result<StageLayers> layers_on_stage(const ModelSpec& model, const Shar
         if (cache.layer < own->begin || cache.layer >= end) {
             continue;
         }
-        Error wrong = add_cache(layers, model.form_of(cache), ranks, options);
+        const LayerForm& form = model.form_of(cache);
+        Error wrong = form.kind == Kind::index && !has_latents(model)
+                          ? not_covered(form.retention, Uncovered::bare_index)
+                          : add_cache(layers, form, ranks, options);
         if (wrong.code != Errc::ok) {
             wrong.layer = cache.layer;
             return wrong;

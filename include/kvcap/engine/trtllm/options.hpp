@@ -15,6 +15,9 @@ inline constexpr u32 rules_date = 20260101;
 
 inline constexpr u64 not_set = off_scale;
 
+/// Sequences at once of a server that is told no max_batch_size (BuildConfig, trtllm-serve).
+inline constexpr u64 server_batch = 2048;
+
 /// fp16 and bf16 are alike here. nvfp4: packed halves and one fp8 scale per 16.
 enum class KvDtype : u8 { half, fp8, nvfp4 };
 /// python rounds blocks down, cpp rounds those of the primary pool up.
@@ -39,7 +42,7 @@ struct Options {
     bool partial_reuse = true;
     bool second_manager = false;              ///< KVCacheManagerV2: another rule of reuse
     u32 beams = 1;
-    u64 max_batch = 64;                       ///< sequences; states have a slot for each
+    u64 max_batch = 64;                       ///< sequences; states have a slot for each (a server's: server_batch)
     ElementFormat conv_format = bf16;
     ElementFormat state_format = bf16;
     Inplace<double, 8> shares{};              ///< TRTLLM_WINDOW_SIZE_SHARES; empty: equal

@@ -23,6 +23,7 @@ enum class LaunchField : unsigned char {
     util,
     budget,
     expert_parallel,
+    expert_ranks,
     attention_dp,
     context,
     gpu_layers,
@@ -33,7 +34,6 @@ enum class LaunchField : unsigned char {
     yaml,
     count,
     text,
-    ignored,
 };
 
 struct LaunchFlag {
@@ -82,7 +82,9 @@ inline constexpr LaunchFlag sglang_flags[] = {
     {"--dp-size", LaunchField::dp},
     {"--dp", LaunchField::dp},
     {"--data-parallel-size", LaunchField::dp},
-    {"--ep-size", LaunchField::ignored},
+    {"--ep-size", LaunchField::expert_ranks},
+    {"--ep", LaunchField::expert_ranks},
+    {"--expert-parallel-size", LaunchField::expert_ranks},
     {"--context-length", LaunchField::tokens, true, Written::sglang},
     {"--max-running-requests", LaunchField::sequences},
     {"--kv-cache-dtype", LaunchField::dtype},
@@ -132,8 +134,11 @@ inline constexpr LaunchFlag llama_flags[] = {
 
 inline constexpr LaunchFlag trtllm_flags[] = {
     {"--tp_size", LaunchField::tp},
+    {"--tensor_parallel_size", LaunchField::tp},
     {"--pp_size", LaunchField::pp},
-    {"--ep_size", LaunchField::ignored},
+    {"--pipeline_parallel_size", LaunchField::pp},
+    {"--ep_size", LaunchField::expert_ranks},
+    {"--moe_expert_parallel_size", LaunchField::expert_ranks},
     {"--max_seq_len", LaunchField::tokens},
     {"--max_batch_size", LaunchField::sequences},
     {"--kv_cache_dtype", LaunchField::dtype},
@@ -166,6 +171,7 @@ struct TrtllmSetting {
 inline constexpr TrtllmSetting trtllm_settings[] = {
     {"", "tensor_parallel_size", LaunchField::tp},
     {"", "pipeline_parallel_size", LaunchField::pp},
+    {"", "moe_expert_parallel_size", LaunchField::expert_ranks},
     {"", "max_seq_len", LaunchField::tokens},
     {"", "max_batch_size", LaunchField::sequences},
     {"kv_cache_config", "dtype", LaunchField::dtype},

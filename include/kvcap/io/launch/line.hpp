@@ -13,10 +13,11 @@ namespace kvcap::inline v1 {
 inline constexpr char launch_values = '\x1f';
 
 /// engine: vllm, sglang, llamacpp or trtllm. servers: how many identical ones. sequences: of one rank that
-/// holds whole requests. util: as written; budget: bytes; empty when the line does not say. longer_allowed:
-/// a variable in front lets the engine take more tokens than the model states. flags: the engine's other flags by long
-/// name without dashes, or as written, with them, where that is no name of the engine's; switches have an empty value,
-/// and launch_values parts several of one flag.
+/// holds whole requests. no_split: the flag of a split that its engine does not start, and what is wanted; empty: none.
+/// util: as written; budget: bytes; empty when the line does not say. longer_allowed: a variable in front lets the
+/// engine take more tokens than the model states. flags: the engine's other flags by long name without dashes, or as
+/// written, with them, where that is no name of the engine's; switches have an empty value, and launch_values parts
+/// several of one flag.
 struct Launch {
     std::string engine{};
     std::string model{};
@@ -26,6 +27,7 @@ struct Launch {
     u32 cp = 1;
     u32 dp = 1;
     bool attention_dp = false;
+    std::string no_split{};
     u64 tokens = 0;
     u64 sequences = 0;
     std::string dtype = "auto";

@@ -200,6 +200,10 @@ private:
             case LaunchField::util: read_.util = share(flag, value); return;
             case LaunchField::budget: read_.budget = std::to_string(whole(flag, value, u64{1} << 50)); return;
             case LaunchField::expert_parallel: expert_parallel_ = true; return;
+            case LaunchField::expert_ranks:
+                expert_ranks_ = ranks(flag, value);
+                expert_flag_ = flag;
+                return;
             case LaunchField::attention_dp: read_.attention_dp = true; return;
             case LaunchField::context: context_ = value == "0" ? 0 : whole(flag, value); return;
             case LaunchField::gpu_layers: gpu_layers(flag, value); return;
@@ -218,7 +222,6 @@ private:
                 return;
             case LaunchField::count: keep(flag, std::to_string(whole(flag, value))); return;
             case LaunchField::text: keep(flag, value); return;
-            case LaunchField::ignored: return;
         }
     }
 
@@ -232,7 +235,17 @@ private:
         }
     }
 
+    /// Expert ranks divide the tensor ranks. Sources: SGLang, server_args.py ("tp_size must be divisible by ep_size");
+    /// TensorRT-LLM, mapping.py (moe_tp_size x moe_ep_size = tp_size).
+    void find_uneven_experts() {
+        if (expert_ranks_ != 0 && read_.tp % expert_ranks_ != 0) {
+            read_.no_split = expert_flag_ + " " + std::to_string(expert_ranks_) +
+                             ": wanted a number that divides the " + std::to_string(read_.tp) + " tensor ranks";
+        }
+    }
+
     void finish() {
+        find_uneven_experts();
         if (read_.engine == "vllm" && expert_parallel_ && read_.dp > 1) {
             read_.attention_dp = read_.tp == 1;  // each data-parallel rank is one that holds whole requests
             read_.attention_dp ? static_cast<void>(read_.tp = std::exchange(read_.dp, 1))
@@ -264,6 +277,8 @@ private:
     Launch read_{};
     std::vector<Note> notes_;
     bool expert_parallel_ = false;
+    u32 expert_ranks_ = 0;
+    std::string expert_flag_;
     std::string split_mode_ = "layer";
     std::map<std::string, std::string, std::less<>> files_;
     std::map<LaunchField, std::string> filed_;  ///< what the file said

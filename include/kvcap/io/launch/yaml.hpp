@@ -108,7 +108,7 @@ inline std::vector<YamlPair> yaml_pairs(std::string_view text) {
 inline constexpr std::string_view harmless_yaml[] = {
     "kv_cache_config",        "enable_attention_dp",     "speculative_config",  "cuda_graph_config", "moe_config",
     "print_iter_log",         "stream_interval",         "trust_remote_code",   "backend",           "attn_backend",
-    "enable_iter_perf_stats", "num_postprocess_workers", "return_perf_metrics", "moe_expert_parallel_size"};
+    "enable_iter_perf_stats", "num_postprocess_workers", "return_perf_metrics"};
 inline constexpr std::string_view harmless_cache_yaml[] = {"enable_block_reuse", "enable_partial_reuse",
                                                            "copy_on_partial_reuse"};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What did everything but weights and cache take on a rank, as the user's own engine measured it? Activations,
+// What did everything but weights and cache take of a rank's share, as the user's own engine measured it? Activations,
 // graphs and what the runtime holds, from the parts that the engine prints, else as the rest of its share.
 #pragma once
 
@@ -39,28 +39,32 @@ inline std::optional<Overhead> vllm(const Diagnosis& on) {
           "share of the card - weights - cache"}});
 }
 
-inline std::optional<Overhead> sglang(const Diagnosis& on) {
-    const double pools = known(on["swa_pool_gb"])  ? on["swa_pool_gb"]
-                         : known(on["k_size_gb"])  ? on["k_size_gb"] + on["v_size_gb"]
-                         : known(on["kv_size_gb"]) ? on["kv_size_gb"]
-                                                   : on["available_kv_gib"];
-    const double states = or_zero(on["conv_state_gb"]) + or_zero(on["ssm_state_gb"]);
-    return first(
-        {{(on["avail_before_weights_gb"] - on["available_gpu_mem_gb"] - on["weights_gb"] - pools - states) * gib,
-          "free before loading - free at the end - weights - pools"},
-         {(on["avail_after_weights_gb"] - on["avail_after_pool_gb"] + on["graph_gb"] - pools - states) * gib,
-          "free after weights - free after the pool - pools + graphs"}});
+/// SGLang takes its share of what is free before loading, and keeps activations and graphs outside of it: what the
+/// weights' line does not say of loading, and that share of the part of `total` that was not free. Amounts have two
+/// digits behind the point.
+inline std::optional<Overhead> sglang(const Diagnosis& on, double total) {
+    const bool profiled = known(on["profiled_total_gb"], on["profiled_available_gb"]);
+    const double before = profiled ? on["profiled_total_gb"] : on["avail_before_weights_gb"];
+    const double after = profiled ? on["profiled_available_gb"] : on["avail_after_weights_gb"];
+    const double beside = before - after - on["weights_gb"];
+    const double taken = known(on["mem_fraction_static"]) ? (total / gib - before) * on["mem_fraction_static"] : 0;
+    const bool shared = taken > 0;
+    const double rounded = beside > -0.02 && beside < 0.02 ? 0 : beside;
+    return first({{(rounded + (shared ? taken : 0)) * gib,
+                   std::string{"free before loading - free after it - weights"} +
+                       (shared ? " + the share of what was not free before" : "")}});
 }
 
 }  // namespace overhead
 
-inline std::optional<Overhead> overhead_of(const LogStart& start) {
+/// total: bytes of the device that it is asked for; not a number: the log's own.
+inline std::optional<Overhead> overhead_of(const LogStart& start, double total = std::nan("")) {
     const Diagnosis on{start.facts};
     if (start.engine == "vllm") {
         return overhead::vllm(on);
     }
     if (start.engine == "sglang") {
-        return overhead::sglang(on);
+        return overhead::sglang(on, total);
     }
     if (start.engine == "tensorrt-llm") {
         return overhead::first(

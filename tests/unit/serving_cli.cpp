@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+// What TensorRT-LLM and SGLang take unsaid, keep in formats of their own and refuse: one answer from every verb.
+#include "checked.hpp"
+
+using namespace program;
+
+namespace {
+
+/// The note at this place, or an empty text.
+std::string note_at(const json& notes, const std::string& where) {
+    for (const json& note : notes) {
+        if (note["where"] == where) {
+            return note["text"];
+        }
+    }
+    return {};
+}
+
+bool says(const json& answer, const std::string& words) {
+    return answer["notes"].dump().find(words) != std::string::npos;
+}
+
+json judged(const std::string& beside, const std::string& line, int code) {
+    const Ran ran = run("plan " + beside + " --launch \"" + line + "\" --json");
+    CAPTURE(beside, line, ran.err, ran.out);
+    REQUIRE(ran.code == code);
+    const json read = json::parse(ran.out);
+    CHECK(schemas::violation_of(read, "launch") == "");
+    return read;
+}
+
+}  // namespace
+
+TEST_CASE("TensorRT-LLM: a line without max_batch_size has slots of states for 2,048", "[cli][trtllm]") {
+    if (!known()) {
+        return;
+    }
+    const std::string line = "trtllm-serve qwen3.5-27b --max_seq_len 8192";
+    const json unsaid = judged("--gpu h200 --batch 1", line, 1);
+    const json said = judged("--gpu h200 --batch 1", line + " --max_batch_size 2048", 1);
+    CHECK(unsaid["refusal"] == said["refusal"]);
+    CHECK(unsaid["refusal"].get<std::string>().find("2,049 state slots") != std::string::npos);
+    CHECK(says(unsaid, "slots of states for 2,048, as TensorRT-LLM starts"));
+    CHECK(!says(said, "slots of states"));
+    judged("--gpu h200 --batch 1", line + " --max_batch_size 64", 0);
+    CHECK(!says(judged("--gpu h200", "trtllm-serve llama-3.1-8b --max_seq_len 8192", 0), "slots of states"));
+}
+
+TEST_CASE("TensorRT-LLM: as many slots of states as requests are asked for, in every verb", "[cli][trtllm]") {
+    if (!known()) {
+        return;
+    }
+    const std::string load = "qwen3.5-27b --gpu h200 --non-kv-bytes 2GiB --tokens 8k --engine trtllm";
+    const json fit = checked("fit", load);
+    const unsigned long long most = fit["most_sequences"];
+    CHECK(most > 64);
+    CHECK(note_at(fit["notes"], "--max-batch-size").find("1: as many slots of states as requests are asked for") == 0);
+    const auto batch = [&](unsigned long long n) { return " --batch " + std::to_string(n); };
+    CHECK(checked("fit", load + batch(most))["fits"] == true);
+    CHECK(checked("fit", load + batch(most + 1), 1)["fits"] == false);
+    const std::string told = " --max-batch-size " + std::to_string(most);
+    CHECK(checked("fit", load + batch(most) + told)["most_sequences"] == most);
+    const json pools = checked("pools", load + batch(7))["engines"][0];
+    CHECK(pools["pools"][1]["units"] == 8);
+    CHECK(note_at(pools["notes"], "--max-batch-size").find("7: as many") == 0);
+    const json plan = checked("plan", load + " --gpus 1 --kv-cache-dtype auto");
+    CHECK(plan["ranked"][0]["sequences"] == most);
+    CHECK(note_at(plan["notes"], "--max-batch-size").find("as many slots of states") != std::string::npos);
+    const Ran emitted = run("plan " + load + " --gpus 1 --kv-cache-dtype auto --emit trtllm" + batch(most));
+    CAPTURE(emitted.out, emitted.err);
+    CHECK(emitted.out.find(" --max_batch_size " + std::to_string(most) + ' ') != std::string::npos);
+    CHECK(emitted.err.find("max-batch-size") == std::string::npos);
+    const json stateless = checked("fit", "llama-3.1-8b --kv-budget 8GiB --engine trtllm");
+    CHECK(note_at(stateless["notes"], "--max-batch-size").empty());
+}
+
+TEST_CASE("TensorRT-LLM: beams count in every figure", "[cli][trtllm]") {
+    if (!known()) {
+        return;
+    }
+    const std::string load = "llama-3.1-8b --tokens 4k --engine trtllm --max-beam-width 4 --kv-budget ";
+    const json one = checked("fit", load + "2GiB");  // 512 blocks of 32
+    CHECK(one["units_per_request"] == 4 * 128);
+    CHECK(one["reserved_bytes_per_request"] == 4LL * 4096 * 131072);
+    CHECK(one["most_sequences"] == 1);
+    CHECK(one["longest_tokens"] == 4096);
+    CHECK(says(one, "4 beams with blocks of their own for every token"));
+    checked("fit", load + "2GiB --batch 2", 1);
+    const json pools = checked("pools", load + "2GiB")["engines"][0];
+    CHECK(pools["units_per_request"] == 512);
+    CHECK(pools["groups"][0]["units_per_request"] == 512);
+    const json decoded = checked("fit", load + "2GiB --decoded 1024");  // whole blocks of the prompt once
+    CHECK(decoded["units_per_request"] == 3072 / 32 + 4 * 1024 / 32);
+    CHECK(decoded["most_sequences"] == 512 / 224);
+    CHECK(!says(decoded, "beams with blocks"));
+    CHECK(!says(decoded, "changes nothing"));
+    const json odd = checked("fit", load + "2GiB --decoded 1000");  // the prompt ends within a block
+    CHECK(odd["units_per_request"] == 3096 / 32 + 4 * (128 - 3096 / 32));
+    const json plan = checked("plan", load + "8GiB --gpus 1 --kv-cache-dtype auto");
+    CHECK(plan["ranked"][0]["sequences"] == 4);
+    CHECK(run("plan " + load + "8GiB --gpus 1 --kv-cache-dtype auto --emit trtllm").out.find("--max_batch_size 4 ") !=
+          std::string::npos);
+    const json states = checked("fit", "qwen3-next-80b-a3b --kv-budget 60GiB --engine trtllm --max-beam-width 2", 2);
+    CHECK(states["refusal"] == "--max-beam-width 2: MambaHybridCacheManager + beam search is not supported yet.");
+    CHECK(!says(states, "beams with blocks"));
+}
+
+TEST_CASE("TensorRT-LLM keeps states in 16 bits, and every figure says so", "[cli][trtllm]") {
+    if (!known()) {
+        return;
+    }
+    for (const std::string model : {"nemotron-h-56b", "qwen3.5-27b", "nemotron-3-nano-30b-a3b", "qwen3-next-80b-a3b"}) {
+        const json size = checked("size", model + " --tokens 100 --engine trtllm");
+        CAPTURE(model);
+        const unsigned long long held = size["points"][0]["held_bytes_per_rank"][0]["bytes"];
+        const unsigned long long reserved = size["reserved_per_request"][0]["bytes"];
+        CHECK(held <= reserved);
+        CHECK(reserved - held < 32 * size["bytes_per_token"].get<unsigned long long>());  // the rest of a block
+        const Ran fit = run("fit " + model + " --engine trtllm --kv-budget 100GiB --tokens 100");
+        CHECK(fit.out.find("state bf16") != std::string::npos);
+        CHECK(fit.out.find("as vLLM takes it") == std::string::npos);
+    }
+    const json wide = checked("fit", "nemotron-h-56b --engine trtllm --kv-budget 100GiB --tokens 100");
+    CHECK(note_at(wide["notes"], "states") ==
+          "bf16, as TensorRT-LLM of 2026-01 stores them, in the model's 16-bit dtype; the model says f32");
+    const std::string asked = "nemotron-h-56b --engine trtllm --tokens 100";
+    const json plan = checked("plan", asked + " --kv-budget 100GiB --gpus 1 --kv-cache-dtype auto");
+    CHECK(plan["ranked"][0]["kv_read_bytes_per_token"] == checked("size", asked)["points"][0]["held_bytes_total"]);
+}
+
+TEST_CASE("TensorRT-LLM has no rules for index keys beside heads", "[cli][trtllm]") {
+    if (!known()) {
+        return;
+    }
+    const std::string words = "these rules do not cover index keys beside keys and values";
+    refused("fit minimax-m3 --engine trtllm --kv-budget 100GiB --tokens 32k", 4, words);
+    refused("fit '3*both(index(128), gqa(4,128))' --engine trtllm --kv-budget 100GiB --tokens 32k", 4, words);
+    refused("plan --gpu h200 --launch 'trtllm-serve minimax-m3 --tp_size 8 --max_seq_len 4096'", 4, words);
+    const json dsa = checked("fit", "deepseek-v3.2 --engine trtllm --kv-budget 100GiB --tokens 32k");
+    CHECK(dsa["reserved_bytes_per_request"] == 32768LL * 61 * (576 * 2 + 132));
+}
+
+TEST_CASE("DeepSeek-V4's latents are what its engines store", "[cli][sglang]") {
+    if (!known()) {
+        return;
+    }
+    for (const std::string engine : {"sglang", "vllm"}) {
+        for (const std::string dtype : {"auto", "bf16", "fp8"}) {
+            const std::string asked =
+                "deepseek-v4-flash --tokens 40000 --kv-cache-dtype " + dtype + " --engine " + engine;
+            CAPTURE(asked);
+            const json fit = checked("fit", asked + " --kv-budget 100GiB");
+            CHECK(fit["kv_cache_dtype"] == "fp8_ds_mla");
+            CHECK(fit["kv_cache_dtype_asked"] == dtype);
+            CHECK(note_at(fit["notes"], "--kv-cache-dtype").find("fp8_ds_mla: the one layout") == 0);
+            const json size = checked("size", asked);
+            CHECK(size["kv_cache_dtype"] == "fp8_ds_mla");
+            CHECK(size["points"][0]["held_bytes_per_rank"][0]["bytes"].get<long long>() <=
+                  size["reserved_per_request"][0]["bytes"].get<long long>());
+            CHECK(size["reserved_per_request"][0]["bytes"] == fit["reserved_bytes_per_request"]);
+        }
+    }
+    CHECK(checked("size", "deepseek-v4-flash --tokens 40000")["kv_cache_dtype"] == "bf16");
+}
+
+TEST_CASE("launch lines: expert ranks that do not divide the tensor ranks are refused", "[cli][launch]") {
+    if (!known()) {
+        return;
+    }
+    const std::string judge = "plan --gpu h200 --launch ";
+    const std::string wanted = ": wanted a number that divides the 8 tensor ranks";
+    for (const std::string ranks : {"3", "16"}) {
+        for (const std::string flag : {"--ep_size ", "--moe_expert_parallel_size "}) {
+            refused(judge + "'trtllm-serve deepseek-v3 --tp_size 8 " + flag + ranks + " --max_seq_len 4096'", 2,
+                    flag.substr(0, flag.size() - 1) + ' ' + ranks + wanted);
+        }
+        refused(judge + "\"printf 'moe_expert_parallel_size: " + ranks +
+                    "' > a.yaml && trtllm-serve deepseek-v3 --tp_size 8 --max_seq_len 4096 --config a.yaml\"",
+                2, "moe_expert_parallel_size " + ranks + wanted);
+        for (const std::string flag : {"--ep-size ", "--ep ", "--expert-parallel-size="}) {
+            refused(judge + "'sglang serve deepseek-v3 " + flag + ranks + " --tp 8 --context-length 4096'", 2,
+                    flag.substr(0, flag.size() - 1) + ' ' + ranks + wanted);
+        }
+    }
+    for (const std::string ranks : {"1", "2", "8"}) {
+        judged("--gpu h200", "sglang serve deepseek-v3 --ep " + ranks + " --tp 8 --context-length 4096", 0);
+        judged("--gpu h200", "trtllm-serve deepseek-v3 --ep_size " + ranks + " --tp_size 8 --max_seq_len 4096", 0);
+    }
+}
+
+TEST_CASE("launch lines: a format that the engine does not take is refused with its choices", "[cli][launch]") {
+    if (!known()) {
+        return;
+    }
+    const std::string judge = "plan --gpu h200 --launch ";
+    refused(judge + "'sglang serve llama-3.1-8b --kv-cache-dtype fp8 --context-length 4096'", 2,
+            "launch line: --kv-cache-dtype: SGLang has no fp8; its choices are auto, fp8_e5m2, fp8_e4m3, mxfp8, bf16");
+    refused(judge + "'vllm serve llama-3.1-8b --kv-cache-dtype bf16 --max-model-len 4096'", 2,
+            "launch line: --kv-cache-dtype: vLLM has no bf16; its choices are auto, bfloat16, float16, fp8, fp8_e4m3");
+    refused(judge + "'trtllm-serve llama-3.1-8b --kv_cache_dtype bfloat16 --max_seq_len 4096'", 2,
+            "launch line: kv_cache_dtype: TensorRT-LLM has no bfloat16; its choices are auto, fp8, nvfp4");
+    refused(judge + "'llama-server -m llama-3.1-8b -c 4096 -ctk fp8'", 2,
+            "--cache-type-k: fp8 is none of f32, f16, bf16");
+    const std::string on = "plan llama-3.1-8b --gpu h200 --gpus 1 --tokens 4k --kv-cache-dtype ";
+    for (const std::string engine : {"sglang", "vllm", "trtllm"}) {  // kvcap's own names are written as the engine's
+        for (const std::string dtype : {"auto", "bf16", "bfloat16", "float16", "half", "fp8", "fp8_e4m3"}) {
+            const Ran emitted = run(on + dtype + " --emit " + engine);
+            CAPTURE(engine, dtype, emitted.err);
+            CHECK(emitted.code == 0);
+            CHECK(emitted.out.find(engine == "trtllm" ? "trtllm-serve" : engine) != std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("plan --emit names the share of the split that it emits", "[cli][plan]") {
+    if (!known()) {
+        return;
+    }
+    const Ran emitted = run("plan deepseek-v3 --gpu h200 --gpus 16 --tp 8 --dp 2 --emit sglang --tokens 8k --batch 10 "
+                            "--non-kv-bytes 1GiB");
+    CAPTURE(emitted.out, emitted.err);
+    const std::string flag = "--mem-fraction-static ";
+    const std::size_t at = emitted.out.find(flag);
+    REQUIRE(at != std::string::npos);
+    const std::size_t begin = at + flag.size();
+    const std::string share = emitted.out.substr(begin, emitted.out.find(' ', begin) - begin);
+    CHECK(emitted.err.find("--util: " + share + " of a GPU's memory, what SGLang takes") != std::string::npos);
+    CHECK(emitted.err.find("less with more ranks") == std::string::npos);
+}
+
+TEST_CASE("fit --overhead-from an SGLang log gives back what the log has", "[cli][log]") {
+    if (!known()) {
+        return;
+    }
+    const std::string log = "/tmp/kvcap-sglang-" + std::to_string(::getpid()) + ".log";
+    std::ofstream{log}
+        << "[2025-09-01 10:00:00] server_args=ServerArgs(model_path='x', tp_size=1, mem_fraction_static=0.874, "
+           "chunked_prefill_size=8192, page_size=1, dp_size=1)\n"
+           "[2025-09-01 10:00:11] Load weight begin. avail mem=78.60 GB\n"
+           "[2025-09-01 10:00:20] Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=63.52 GB, "
+           "mem usage=15.08 GB.\n"
+           "[2025-09-01 10:00:20] KV Cache is allocated. #tokens: 439234, K size: 26.81 GB, V size: 26.81 GB\n"
+           "[2025-09-01 10:00:20] Memory pool end. avail mem=9.34 GB\n"
+           "[2025-09-01 10:00:25] Capture cuda graph end. Time elapsed: 4.92 s. mem usage=0.50 GB. avail mem=8.80 GB.\n"
+           "[2025-09-01 10:00:25] max_total_num_tokens=439234, max_running_requests=2048, context_len=131072, "
+           "available_gpu_mem=8.80 GB\n";
+    const std::string asked =
+        "llama-3.1-8b --weights-bytes 15.08GiB --util 0.874 --tokens 8k --engine sglang --overhead-from ";
+    const auto tokens = [&](const std::string& memory) {
+        const json fit = checked("fit", asked + log + ' ' + memory);
+        const std::string line = fit["engine_log"][0];
+        const std::string before = "#tokens: ";
+        return std::stol(line.substr(line.find(before) + before.size()));
+    };
+    // A hundredth of a GiB is 82 tokens: the log's amounts say no more.
+    CHECK(std::abs(tokens("--gpu-mem 78.60GiB") - 439234) <= 82);
+    CHECK(std::abs(tokens("--gpu-mem 79.65GiB") - 439234) <= 82);  // with what was not free before loading
+    const std::string kaito = "llama-3.1-8b --gpu h100 --tokens 8k --overhead kaito-2026-06 --engine ";
+    CHECK(says(checked("fit", kaito + "sglang"), "which SGLang keeps outside of its share"));
+    CHECK(!says(checked("fit", kaito + "vllm"), "outside of its share"));
+    CHECK(!says(checked("fit", asked + log + " --gpu h100"), "outside of its share"));
+    std::filesystem::remove(log);
+}
