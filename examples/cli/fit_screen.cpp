@@ -123,7 +123,8 @@ std::string held_table(const Finding& found, report::Unit unit) {
     const Lengths lengths = found.on.mix.each[0];
     const bool runs = found.answer.runs();
     const auto [held, rate] =
-        runs && slices_rows(found) ? of_sliced_rows(found.answer.plan, lengths) : of_fullest_rank(model.spec, lengths, split);
+        runs && slices_rows(found) ? of_sliced_rows(found.answer.plan, lengths)
+                                   : of_fullest_rank(model.spec, lengths, split);
     using A = report::Align;
     report::Table table{{A::left, A::right, A::right}};
     table.row({split.pp > 1 ? "the fullest rank" : "each rank", "held", "reserved"});

@@ -31,7 +31,7 @@ void note_choices(const LlamaOptions& o, const LlamaFinding& found, std::vector<
         notes.push_back({Origin::assumed, "--split-mode", "none: the first of the devices alone"});
     }
     if (o.split_mode == "tensor" && found.model.from_file) {
-        notes.push_back({Origin::derived, "--split-mode",
+        notes.push_back({Origin::assumed, "--split-mode",
                          "tensor: matrices count as cut by the shares, norms and routers as whole on each device; the "
                          "engine rounds each cut to blocks of its format"});
     }
@@ -81,7 +81,8 @@ void add_llamacpp(CLI::App& app, Session& session) {
     CLI::App* verb = app.add_subcommand(
         "llamacpp", "The lines llama.cpp prints, each device's memory, the largest -c and -ngl");
     o->model.add_to(*verb);
-    CLI::Option* context = verb->add_option("-c,--ctx-size", o->context, "Cells of all sequences; 0 = the model's context");
+    CLI::Option* context =
+        verb->add_option("-c,--ctx-size", o->context, "Cells of all sequences; 0 = the model's context");
     context->capture_default_str();
     CLI::Option* parallel = verb->add_option("--parallel", o->parallel, "-np: sequences at once");
     verb->add_option("-b,--batch-size", o->batch, "Tokens of one batch")->capture_default_str();

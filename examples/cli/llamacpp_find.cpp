@@ -143,8 +143,8 @@ u64 share_of(u64 bytes, const llamacpp::Devices& devices, u32 device) {
                  : static_cast<u64>(std::ceil(static_cast<double>(bytes) * own / all));
 }
 
-/// Weights under -sm tensor: matrices by the shares, what is no matrix whole on each; the input embedding on the CPU, and
-/// once more as the output matrix where the model has none.
+/// Weights under -sm tensor: matrices by the shares, what is no matrix whole on each; the input embedding on the CPU,
+/// and once more as the output matrix where the model has none.
 llamacpp::PerDevice cut_weights(const LlamaFinding& found) {
     llamacpp::PerDevice sum{};
     sum.cpu = found.model.weights.input;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What llama-server takes where its line says no devices and no cells: all GPUs that are there, and what --fit leaves of
-// the model's context for each slot.
+// What llama-server takes where its line says no devices and no cells: all GPUs that are there, and what --fit leaves
+// of the model's context for each slot.
 #include "llamacpp.hpp"
 #include "plan_launch.hpp"
 
@@ -28,18 +28,18 @@ void take_devices(Launch& launch, u32 gpus, std::vector<Note>& notes) {
         return;
     }
     if (gpus / larger(launch.servers, 1) > llamacpp::most_devices) {
-        stop(Exit::usage, fmt::format("--gpus {} and --launch: llama.cpp has at most {} devices; -ts or --device in the "
-                                      "line says which it takes",
+        stop(Exit::usage, fmt::format("--gpus {} and --launch: llama.cpp has at most {} devices; -ts or --device in "
+                                      "the line says which it takes",
                                       gpus, llamacpp::most_devices));
     }
     const auto devices = static_cast<u32>(larger(gpus / larger(launch.servers, 1), 1));
     (launch.over_all == "tensor" ? launch.tp : launch.pp) = devices;
     if (gpus == 0) {
-        note_line(notes, "names no devices: judged on one GPU, but llama-server takes all that it sees; --gpus says how "
-                         "many, -sm none is one");
+        note_line(notes, "names no devices: judged on one GPU, but llama-server takes all that it sees; --gpus says "
+                         "how many, -sm none is one");
     } else if (devices > 1) {
-        note_line(notes, fmt::format("names no devices: split over {} GPUs by {}s, as llama-server does with all that it "
-                                     "sees",
+        note_line(notes, fmt::format("names no devices: split over {} GPUs by {}s, as llama-server does with all that "
+                                     "it sees",
                                      report::grouped(devices), launch.over_all));
     }
     launch.over_all.clear();

@@ -125,9 +125,11 @@ TEST_CASE("a GGUF's weights are parts, as the same model's config has them", "[c
             CHECK(parts(fused) == parts(config));
         }
         for (const std::string on : {" --engine vllm --tp 2", " --engine vllm --tp 2 --enable-expert-parallel --dp 2",
-                                     " --engine sglang --tp 4", " --engine llamacpp --pp 2", " --engine llamacpp --tp 2"}) {
+                                     " --engine sglang --tp 4", " --engine llamacpp --pp 2",
+                                     " --engine llamacpp --tp 2"}) {
             const auto weights = [&](const std::string& model) {
-                return checked("fit", model + " --gpu h100 --tokens 4k --non-kv-bytes 1GiB" + on)["weights_bytes_per_rank"];
+                const std::string asked = model + " --gpu h100 --tokens 4k --non-kv-bytes 1GiB" + on;
+                return checked("fit", asked)["weights_bytes_per_rank"];
             };
             CAPTURE(on);
             CHECK(weights(file) == weights(config));
@@ -144,7 +146,8 @@ TEST_CASE("a GGUF whose key projections contradict its heads is refused by key a
     const auto file = [&](const std::function<void(json&)>& change) {
         return folder.write("m.gguf", gguf_of(0, false, change));
     };
-    const std::string words = ": 0 heads of block 0; wanted as many as tensor blk.0.attn_k.weight has, which is 512 x 128";
+    const std::string words =
+        ": 0 heads of block 0; wanted as many as tensor blk.0.attn_k.weight has, which is 512 x 128";
     for (const char* key : {"llama.attention.head_count", "llama.attention.head_count_kv"}) {
         refused("size " + file([&](json& keys) { keys[key] = 0; }), 3, key + words);
     }
@@ -152,7 +155,7 @@ TEST_CASE("a GGUF whose key projections contradict its heads is refused by key a
             "llama.attention.head_count" + words);
 }
 
-TEST_CASE("plan --launch: llama-server takes all devices that are there, unless its line names some", "[cli][llamacpp]") {
+TEST_CASE("plan --launch: llama-server takes all devices there are, unless its line names some", "[cli][llamacpp]") {
     if (!program::known()) {
         return;
     }
@@ -171,7 +174,8 @@ TEST_CASE("plan --launch: llama-server takes all devices that are there, unless 
     }
     CHECK(judged(line, "--gpu-mem 12GiB", 1)["notes"].dump().find("judged on one GPU") != std::string::npos);
     refused("plan --gpu-mem 12GiB --gpus 40 --launch " + quoted(line), 2, "llama.cpp has at most 16 devices");
-    const std::string emitted = program::run("plan llama-3.1-8b --gpu-mem 24GiB --gpus 1 --tokens 8k --emit llama-server").out;
+    const std::string emitted =
+        program::run("plan llama-3.1-8b --gpu-mem 24GiB --gpus 1 --tokens 8k --emit llama-server").out;
     CHECK(emitted.find(" -sm none ") != std::string::npos);
 }
 
@@ -231,8 +235,11 @@ TEST_CASE("keys and values of unlike types: held, named and emitted as such", "[
     CHECK(fit["kv_cache_dtype"] == "q8_0/f16");
     CHECK(fit["kv_cache_dtype_asked"] == "q8_0/f16");
     CHECK(fit["reserved_bytes_per_request"] == both("q8_0", "f16"));
-    CHECK(checked("fit", "llama-3.1-8b --gpu h100 --engine llamacpp --tokens 8k --kv-cache-dtype q8_0/f16")["engine_log"] ==
-          fit["engine_log"]);
+    const std::string named = "llama-3.1-8b --gpu h100 --engine llamacpp --tokens 8k --kv-cache-dtype q8_0/f16";
+    CHECK(checked("fit", named)["engine_log"] == fit["engine_log"]);
+    // 65,536 elements a token: half at 34 bytes for 32, half at 2 bytes.
+    const std::string book = program::run("size llama-3.1-8b --tokens 8k --kv-cache-dtype q8_0/f16").out;
+    CHECK(book.find("100,352 B per token, the same") != std::string::npos);
     CHECK(program::run("fit llama-3.1-8b --gpu h100 --engine llamacpp --tokens 8k -ctk q8_0").out.find("KV q8_0/f16") !=
           std::string::npos);
     CHECK(checked("size", "llama-3.1-8b --engine llamacpp -ctk f16")["kv_cache_dtype"] == "f16");
@@ -252,7 +259,9 @@ TEST_CASE("kvcap llamacpp: -sm, -nkvo, -t, -fa and --gpu as llama.cpp's own", "[
     }
     const Folder folder;
     const std::string file = folder.write("m.gguf", gguf_of(0));
-    const auto verb = [&](const std::string& flags, int code = 0) { return checked("llamacpp", file + ' ' + flags, code); };
+    const auto verb = [&](const std::string& flags, int code = 0) {
+        return checked("llamacpp", file + ' ' + flags, code);
+    };
     const json one = verb("-c 8192 --device 4GiB");
     CHECK(verb("-c 8192 -sm none --device 4GiB,24GiB")["devices"] == one["devices"]);
     CHECK(verb("-c 8192 -t 8 --device 4GiB")["devices"] == one["devices"]);

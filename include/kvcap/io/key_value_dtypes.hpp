@@ -15,7 +15,7 @@ inline constexpr std::string_view paired_formats[] = {"f32",  "f16",  "bf16", "q
 /// The formats of keys and of values in a name: "q8_0/f16", or one of both.
 inline std::pair<std::string, std::string> key_value_names(const std::string& name) {
     const std::size_t slash = name.find('/');
-    return slash == std::string::npos ? std::pair{name, name} : std::pair{name.substr(0, slash), name.substr(slash + 1)};
+    return {name.substr(0, slash), slash == std::string::npos ? name : name.substr(slash + 1)};
 }
 
 /// One name for both.

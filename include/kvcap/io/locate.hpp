@@ -216,8 +216,8 @@ inline std::optional<Diagnosed<ReadModel>> read_cached(const std::string& name) 
     return read;
 }
 
-/// The command that fetches what ID, ID@REF or llama-server's ID:QUANT names. A quantisation is one file of several, and
-/// such repositories need no config.json.
+/// The command that fetches what ID, ID@REF or llama-server's ID:QUANT names. A quantisation is one file of several,
+/// and such repositories need no config.json.
 inline std::string download_of(const std::string& name) {
     const std::size_t colon = name.rfind(':');
     const std::string whole = name.substr(0, colon);

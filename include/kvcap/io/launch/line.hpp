@@ -15,8 +15,8 @@ inline constexpr char launch_values = '\x1f';
 /// engine: vllm, sglang, llamacpp or trtllm. servers: how many identical ones. sequences: of one rank that
 /// holds whole requests. util: as written; budget: bytes; empty when the line does not say. flags: the engine's
 /// other flags by long name without dashes, or as written, with them, where that is no name of the engine's;
-/// switches have an empty value, and launch_values parts several of one flag. over_all: a line of llama.cpp that names no
-/// devices, "layer" or "tensor": it splits so over all that it sees; empty: tp and pp say over how many.
+/// switches have an empty value, and launch_values parts several of one flag. over_all: a line of llama.cpp that names
+/// no devices, "layer" or "tensor": it splits so over all that it sees; empty: tp and pp say over how many.
 struct Launch {
     std::string engine{};
     std::string model{};

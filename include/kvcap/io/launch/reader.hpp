@@ -216,7 +216,9 @@ private:
                 read_.flags["ctx-size"] = std::to_string(context_);
                 return;
             case LaunchField::gpu_layers: gpu_layers(flag, value); return;
-            case LaunchField::shares: take_count(devices_.shares, launch_devices(value), flag, value, wanted_shares); return;
+            case LaunchField::shares:
+                take_count(devices_.shares, launch_devices(value), flag, value, wanted_shares);
+                return;
             case LaunchField::devices:
                 take_count(devices_.listed, listed_devices(value), flag, value, wanted_devices);
                 return;

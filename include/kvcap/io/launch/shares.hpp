@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Among how many devices does llama-server divide a model evenly, by -ts, --device and -sm, and which of its split modes
-// are judged? Source: llama.cpp, common/arg.cpp: "," and "/" separate shares, several of them as one, at the end too.
+// Among how many devices does llama-server divide a model evenly, by -ts, --device and -sm, and which split modes are
+// judged? Source: llama.cpp, common/arg.cpp: "," and "/" separate shares, several of them as one, at the end too.
 #pragma once
 
 #include <cstdlib>
