@@ -39,7 +39,7 @@ struct Side {
 
 /// What the textbook formula says of the same sequences, and the mistake behind most of the difference.
 void add_textbook(Side& side, const Lengths& lengths, u64 sequences) {
-    const Bytes one = report::textbook_bytes(side.model.read.textbook, report::attention_format(side.model.spec),
+    const Bytes one = report::textbook_bytes(side.model.read.textbook, report::attention_formats(side.model.spec),
                                              (lengths.prompt + lengths.decoded).value);
     const Bytes book = on_scale(one * sequences);
     if (book.value == 0) {

@@ -131,8 +131,6 @@ struct DeploymentOptions {
 
     void add_to(CLI::App& verb);
     Deployment deployment(std::vector<Note>& notes) const;
-    /// The model in the format that llama.cpp's --cache-type-k and -v say, where they say the same.
-    ModelOptions as_stored() const;
     /// What is asked. A usage error when no engine could deal the model so.
     Setting setting(const Deployment& on) const;
     /// The same, whatever the split.

@@ -2,6 +2,7 @@
 // From flags to a deployment: the model as its engine stores it, the memory, the split and the load.
 #include "context_ranks.hpp"
 #include "deployment.hpp"
+#include "llamacpp.hpp"
 #include "pairs.hpp"
 
 namespace kvcap::cli {
@@ -65,19 +66,8 @@ void note_replicas(const ShardingOptions& sharding, u64 gpus, std::vector<Note>&
 
 }  // namespace
 
-ModelOptions DeploymentOptions::as_stored() const {
-    const EngineFlags said = engine.flags();
-    const auto keys = said.find("cache-type-k");
-    const auto values = said.find("cache-type-v");
-    ModelOptions stored = model;
-    if (keys != said.end() && values != said.end() && keys->second == values->second) {
-        stored.kv_cache_dtype = keys->second;
-    }
-    return stored;
-}
-
 Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
-    const ModelOptions stored = as_stored();
+    const ModelOptions stored = as_stored(model, engine.flags());
     Deployment on{};
     on.face = &engine.face();
     refuse_context_ranks(sharding, *on.face);

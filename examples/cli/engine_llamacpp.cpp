@@ -4,6 +4,8 @@
 #include "llamacpp.hpp"
 #include "unevaluated.hpp"
 
+#include <kvcap/io/key_value_dtypes.hpp>
+
 namespace kvcap::cli {
 
 namespace {
@@ -23,29 +25,6 @@ u32 small(const EngineQuestion& question, std::string_view flag, u64 otherwise) 
 }
 
 u64 tokens_of(const Lengths& lengths) { return (lengths.prompt + lengths.decoded).value; }
-
-/// -c for the load: every sequence gets the longest request's length, or, unified, the sum of all lengths.
-llamacpp::Options options_of(const EngineQuestion& question) {
-    llamacpp::Options to{};
-    const u64 sequences = question.requests();
-    u64 all = 0;
-    for (std::size_t i = 0; i < question.each.size(); ++i) {
-        all = saturating_sum(all, saturating_product(tokens_of(question.each[i]), question.counts[i]));
-    }
-    to.kv_unified = question.has("kv-unified");
-    to.n_seq_max = small(question, "parallel", larger(sequences, 1));
-    const u64 longest = saturating_product(tokens_of(question.longest()), to.n_seq_max);
-    to.n_ctx = small(question, "ctx-size", larger(to.kv_unified ? all : longest, 1));
-    to.n_batch = small(question, "batch-size", 2048);
-    to.n_ubatch = small(question, "ubatch-size", 512);
-    to.swa_full = question.has("swa-full");
-    to.flash_attn = flash_named(question.text("flash-attn", "auto"));
-    const std::string dtype = question.kv_cache_dtype == "auto" || question.kv_cache_dtype == "bf16"
-                                  ? "f16" : question.kv_cache_dtype;
-    to.type_k = cache_type(question.text("cache-type-k", dtype), "cache-type-k");
-    to.type_v = cache_type(question.text("cache-type-v", dtype), "cache-type-v");
-    return to;
-}
 
 void fill_rows(const llamacpp::Card& card, const llamacpp::Layout& layout, const Lengths& longest,
                EngineAnswer& answer) {
@@ -79,7 +58,7 @@ EngineAnswer ask_llamacpp(const EngineQuestion& question) {
     EngineAnswer answer{.rules = "llama.cpp v0.5.0 (2026-09-28)", .unit = "cells"};
     LlamaModel model = llama_model(*question.model);
     answer.notes = std::move(model.notes);
-    const llamacpp::Engine engine{.options = options_of(question)};
+    const llamacpp::Engine engine{.options = llama_options(question)};
     const Result<PoolPlan> plan = engine.pools(model.card, question.sharding, {});
     if (!plan) {
         answer.error = plan.error();
@@ -166,6 +145,9 @@ Result<Bytes> on_llama_device(const Weights& weights, const RankPlace& place) {
     }
     Weights here = weights;
     std::erase_if(here.groups, [](const WeightGroup& group) { return group.part == WeightPart::embedding; });
+    for (WeightGroup& group : here.groups) {
+        group.part = group.part == WeightPart::keys ? WeightPart::attention : group.part;  // cut inside heads
+    }
     for (const WeightGroup& group : weights.groups) {
         if (weights.tied && group.part == WeightPart::embedding) {
             here.add({.part = WeightPart::head, .layer = no_layer, .bytes = group.bytes});
@@ -188,6 +170,30 @@ const LaunchFace line{
     .unsaid = unsaid};
 
 }  // namespace
+
+/// -c for the load: every sequence gets the longest request's length, or, unified, the sum of all lengths.
+llamacpp::Options llama_options(const EngineQuestion& question) {
+    llamacpp::Options to{};
+    const u64 sequences = question.requests();
+    u64 all = 0;
+    for (std::size_t i = 0; i < question.each.size(); ++i) {
+        all = saturating_sum(all, saturating_product(tokens_of(question.each[i]), question.counts[i]));
+    }
+    to.kv_unified = question.has("kv-unified");
+    to.n_seq_max = small(question, "parallel", larger(sequences, 1));
+    const u64 longest = saturating_product(tokens_of(question.longest()), to.n_seq_max);
+    to.n_ctx = small(question, "ctx-size", larger(to.kv_unified ? all : longest, 1));
+    to.n_batch = small(question, "batch-size", 2048);
+    to.n_ubatch = small(question, "ubatch-size", 512);
+    to.swa_full = question.has("swa-full");
+    to.flash_attn = flash_named(question.text("flash-attn", "auto"));
+    const std::string dtype = question.kv_cache_dtype == "auto" || question.kv_cache_dtype == "bf16"
+                                  ? "f16" : question.kv_cache_dtype;
+    const auto types = io::key_value_names(dtype);
+    to.type_k = cache_type(question.text("cache-type-k", types.first), "cache-type-k");
+    to.type_v = cache_type(question.text("cache-type-v", types.second), "cache-type-v");
+    return to;
+}
 
 extern const EngineFace llamacpp_face;
 const EngineFace llamacpp_face{

@@ -117,15 +117,20 @@ Filled of_fullest_rank(const ModelSpec& model, const Lengths& lengths, const Sha
     return filled;
 }
 
+/// llama.cpp's -sm tensor: each byte lies on one device, whatever the heads.
+bool slices_rows(const Finding& found) {
+    return found.on.face->name == "llamacpp" && found.asked.sharding.tp > 1 && !found.asked.attention_dp;
+}
+
 std::string held_table(const Finding& found, report::Unit unit) {
     const Model& model = found.on.formats[0].model;
     Sharding split = found.asked.sharding;
     split.tp = found.asked.attention_dp ? 1 : split.tp;
     const Lengths lengths = found.on.mix.each[0];
     const bool runs = found.answer.runs();
-    const bool sliced = runs && found.on.face->name == "llamacpp" && split.tp > 1;
     const auto [held, rate] =
-        sliced ? of_sliced_rows(found.answer.plan, lengths) : of_fullest_rank(model.spec, lengths, split);
+        runs && slices_rows(found) ? of_sliced_rows(found.answer.plan, lengths)
+                                   : of_fullest_rank(model.spec, lengths, split);
     using A = report::Align;
     report::Table table{{A::left, A::right, A::right}};
     table.row({split.pp > 1 ? "the fullest rank" : "each rank", "held", "reserved"});
@@ -142,7 +147,9 @@ std::string held_table(const Finding& found, report::Unit unit) {
 
 std::string textbook_words(const Finding& found, const Session& session) {
     const Model& model = found.on.formats[0].model;
-    report::SizeQuestion asked{.sharding = found.asked.sharding, .tp = found.asked.sharding.tp, .points = {}};
+    Sharding split = found.asked.sharding;
+    split.tp = slices_rows(found) ? 1 : split.tp;
+    report::SizeQuestion asked{.sharding = split, .tp = split.tp, .points = {}};
     asked.points.push_back({found.asked.tokens.value, 1, found.on.mix.each[0]});
     const Result<report::SizeAnswer> size = report::answer(model.spec, asked);
     if (!size) {

@@ -10,24 +10,43 @@ namespace kvcap::cli {
 
 namespace {
 
-void replay(const LlamaOptions& o, const Model& model, bool parallel_given, Session& session) {
+void replay(const LlamaOptions& o, const Model& model, Session& session) {
     const LlamaModel llama = llama_model(model);
     const llamacpp::ReuseOptions reuse{.checkpoints = o.checkpoints,
                                        .min_step = count_of(o.min_step, "--checkpoint-min-step"),
                                        .reuse_chunk = count_of(o.reuse_chunk, "--cache-reuse"),
                                        .ram = bytes_of(o.ram, "--cache-ram").value};
     const std::vector<ServerRequest> requests =
-        replay_on_server(llama, options_of(o, llama.card, parallel_given), reuse, o.prompts);
+        replay_on_server(llama, options_of(o, llama.card), reuse, o.prompts);
     session.print(o.output.json ? replay_json(requests, model, llama) : replay_words(requests));
 }
 
-void run(const LlamaOptions& o, bool parallel_given, Session& session) {
+/// What --fit and the split do that the table does not say.
+void note_choices(const LlamaOptions& o, const LlamaFinding& found, std::vector<Note>& notes) {
+    const llamacpp::Options& to = found.options;
+    if (found.by_fit) {
+        notes.push_back({Origin::assumed, "--server", fitted_words(found.model.card.context, to.n_seq_max, to.n_ctx)});
+    }
+    if (o.split_mode == "none" && o.devices.size() > 1) {
+        notes.push_back({Origin::assumed, "--split-mode", "none: the first of the devices alone"});
+    }
+    if (o.split_mode == "tensor" && found.model.from_file) {
+        notes.push_back({Origin::assumed, "--split-mode",
+                         "tensor: matrices count as cut by the shares, norms and routers as whole on each device; the "
+                         "engine rounds each cut to blocks of its format"});
+    }
+    if (o.threads != 0) {
+        notes.push_back({Origin::assumed, "--threads", "changes no memory"});
+    }
+}
+
+void run(const LlamaOptions& o, Session& session) {
     o.output.begin(session);
     const Model model = load(o.model);
     if (!o.prompts.empty()) {
-        return replay(o, model, parallel_given, session);
+        return replay(o, model, session);
     }
-    const LlamaFinding found = finding_of(o, model, parallel_given);
+    const LlamaFinding found = finding_of(o, model);
     u64 largest = found.on(llamacpp::on_cpu);
     for (u32 d = 0; d < found.devices.count; ++d) {
         largest = larger(largest, found.on(static_cast<int>(d)));
@@ -35,13 +54,14 @@ void run(const LlamaOptions& o, bool parallel_given, Session& session) {
     const report::Unit unit = o.output.unit_for({largest});
     std::vector<Note> notes = model.notes;
     notes.insert(notes.end(), found.model.notes.begin(), found.model.notes.end());
+    note_choices(o, found, notes);
     if (o.compute.empty() && found.sized) {
         notes.push_back({Origin::assumed, "--compute-buffer",
                          "none given; the engine prints its own as `compute buffer size`"});
     }
     session.print(o.output.json ? json_of(found, model)
                                 : screen_of(found, model, unit, session) + notes_text(notes, false, session));
-    session.exit = found.sized && found.layered() && !found.fits() ? Exit::does_not_fit : Exit::ok;
+    session.exit = found.sized && !found.fits() ? Exit::does_not_fit : Exit::ok;
 }
 
 /// llama.cpp's words and negative numbers for every block.
@@ -61,8 +81,9 @@ void add_llamacpp(CLI::App& app, Session& session) {
     CLI::App* verb = app.add_subcommand(
         "llamacpp", "The lines llama.cpp prints, each device's memory, the largest -c and -ngl");
     o->model.add_to(*verb);
-    verb->add_option("-c,--ctx-size", o->context, "Cells of all sequences; 0 = the model's context")
-        ->capture_default_str();
+    CLI::Option* context =
+        verb->add_option("-c,--ctx-size", o->context, "Cells of all sequences; 0 = the model's context");
+    context->capture_default_str();
     CLI::Option* parallel = verb->add_option("--parallel", o->parallel, "-np: sequences at once");
     verb->add_option("-b,--batch-size", o->batch, "Tokens of one batch")->capture_default_str();
     verb->add_option("--ubatch-size", o->ubatch, "-ub: tokens of one micro-batch")->capture_default_str();
@@ -76,9 +97,14 @@ void add_llamacpp(CLI::App& app, Session& session) {
     verb->add_flag("--server", o->server, "What llama-server chooses where nothing is said");
     verb->add_option("--gpu-layers", o->gpu_layers, "-ngl: blocks on devices; all unless said")
         ->transform(CLI::Validator{whole_model, ""});
-    verb->add_option("--split-mode", o->split_mode, "-sm: layer or tensor")->capture_default_str();
+    verb->add_option("--split-mode", o->split_mode, "-sm: layer, tensor or none")->capture_default_str();
     verb->add_option("--tensor-split", o->shares, "-ts: shares of the devices, as 3,1")->delimiter(',');
     verb->add_option("--device", o->devices, "Free memory of each device, as 24GiB,24GiB")->delimiter(',');
+    verb->add_option("--gpu", o->gpu, "The same by a GPU's name (rtx-4090 ...)")->check(filled());
+    verb->add_option("--gpus", o->gpus, "How many of them; else as many as -ts has shares, or 1")
+        ->check(CLI::Range(1u, 16u).description(""));
+    verb->add_flag("--no-kv-offload", o->no_kv_offload, "-nkvo: caches stay in host memory");
+    verb->add_option("-t,--threads", o->threads, "As llama.cpp takes it; changes no memory");
     verb->add_option("--compute-buffer", o->compute,
                      "Compute buffer of each device, as the engine prints it");
     verb->add_option("--prompts", o->prompts,
@@ -95,7 +121,11 @@ void add_llamacpp(CLI::App& app, Session& session) {
         "  kvcap llamacpp model.gguf -c 32768 -ctk q8_0 -ctv q8_0\n"
         "  kvcap llamacpp model.gguf -c 65536 -np 4 -ngl 40 --device 24GiB,24GiB --compute-buffer 1GiB\n"
         "  kvcap llamacpp ollama:llama3.1:8b --server --json");
-    verb->callback([o, parallel, &session] { run(*o, parallel->count() > 0, session); });
+    verb->callback([o, context, parallel, &session] {
+        o->context_said = context->count() > 0;
+        o->parallel_said = parallel->count() > 0;
+        run(*o, session);
+    });
 }
 
 }  // namespace kvcap::cli

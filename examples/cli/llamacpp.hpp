@@ -27,6 +27,15 @@ LlamaModel llama_model(const Model& model);
 llamacpp::Ggml cache_type(const std::string& name, std::string_view flag);
 llamacpp::Flash flash_named(const std::string& name);
 
+/// The model in the formats that llama.cpp's --cache-type-k and -v say, where one of them is among the flags.
+ModelOptions as_stored(ModelOptions model, const EngineFlags& said);
+
+/// The options of the context that an engine's question asks for.
+llamacpp::Options llama_options(const EngineQuestion& question);
+
+/// What --fit made of a server without -c: the model's context for each slot, lowered to `cells` or not.
+std::string fitted_words(u64 context, u32 slots, u64 cells);
+
 /// What the engine says when it refuses.
 std::string refusal_words(const Error& error);
 

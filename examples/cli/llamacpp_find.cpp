@@ -2,11 +2,11 @@
 // The flags of `kvcap llamacpp` as llama.cpp's options and devices, and what its rules make of them.
 #include "llamacpp_verb.hpp"
 
-#include <kvcap/engine/llamacpp/server.hpp>
+#include <cmath>
 
 namespace kvcap::cli {
 
-llamacpp::Options options_of(const LlamaOptions& o, const llamacpp::Card& card, bool parallel_given) {
+llamacpp::Options options_of(const LlamaOptions& o, const llamacpp::Card& card) {
     llamacpp::Options to{};
     const auto small = [](const std::string& text, std::string_view flag) {
         const u64 value = count_of(text, flag);
@@ -26,13 +26,16 @@ llamacpp::Options options_of(const LlamaOptions& o, const llamacpp::Card& card, 
     to.flash_attn = flash_named(o.flash);
     to.swa_full = o.swa_full;
     to.kv_unified = o.unified;
-    if (o.split_mode != "layer" && o.split_mode != "tensor") {
-        stop(Exit::usage, "--split-mode: " + o.split_mode + " is neither layer nor tensor");
+    if (o.split_mode != "layer" && o.split_mode != "tensor" && o.split_mode != "none") {
+        const bool row = o.split_mode == "row";
+        stop(Exit::usage, fmt::format("--split-mode: {} is none of layer, tensor, none{}", o.split_mode,
+                                      row ? "; it cuts rows of weights alone, which is not evaluated" : ""));
     }
     to.split_mode = o.split_mode == "tensor" ? llamacpp::SplitMode::tensor : llamacpp::SplitMode::layer;
     if (o.server) {
         to = llamacpp::server_context(card, {.engine = to,
-                                             .parallel = parallel_given ? static_cast<int>(o.parallel) : -1,
+                                             .parallel = o.parallel_said ? static_cast<int>(o.parallel) : -1,
+                                             .fit = o.split_mode != "tensor",
                                              .draft_tokens = o.rollback});
     }
     return to;
@@ -40,31 +43,60 @@ llamacpp::Options options_of(const LlamaOptions& o, const llamacpp::Card& card, 
 
 namespace {
 
-/// Without --tensor-split the layer split follows free memory; without sizes, devices count alike.
-llamacpp::Devices devices_of(const LlamaOptions& o, const llamacpp::Card& card,
-                             llamacpp::DeviceMemory& memory) {
-    const std::size_t count = std::max(o.devices.size(), std::max(o.shares.size(), std::size_t{1}));
-    if (count > llamacpp::most_devices) {
-        stop(Exit::usage, fmt::format("--device: {} devices; llama.cpp has at most 16", count));
+/// Free memory as --device has it, or as many GPUs as are asked for. -sm none leaves the first.
+std::vector<u64> memory_of_devices(const LlamaOptions& o) {
+    std::vector<u64> bytes;
+    for (const std::string& each : o.devices) {
+        bytes.push_back(bytes_of(each, "--device").value);
     }
+    if (!o.gpu.empty()) {
+        if (!o.devices.empty()) {
+            stop(Exit::usage, "--gpu and --device: the memory is said twice; one of them is wanted");
+        }
+        bytes.assign(o.gpus != 0 ? o.gpus : larger(o.shares.size(), 1), gpu_named(o.gpu).total().value);
+    } else if (o.gpus != 0) {
+        stop(Exit::usage, "--gpus: how many of which is not said; --gpu NAME says it");
+    }
+    if (o.split_mode == "none" && !bytes.empty()) {
+        bytes.resize(1);
+    }
+    return bytes;
+}
+
+/// --tensor-split; -sm none takes no notice of it.
+std::vector<float> shares_of(const LlamaOptions& o) {
     for (const float share : o.shares) {
         if (!(share >= 0.0F && share <= 1e9F)) {
             stop(Exit::usage, fmt::format("--tensor-split: {} is no share; wanted numbers from 0", share));
         }
     }
-    if (!o.shares.empty() && !o.devices.empty() && o.shares.size() != o.devices.size()) {
-        stop(Exit::usage,
-             fmt::format("--tensor-split: {} shares for {} devices", o.shares.size(), o.devices.size()));
+    return o.split_mode == "none" ? std::vector<float>{} : o.shares;
+}
+
+/// Without --tensor-split the layer split follows free memory; without sizes, devices count alike.
+llamacpp::Devices devices_of(const LlamaOptions& o, const llamacpp::Card& card,
+                             llamacpp::DeviceMemory& memory) {
+    const std::vector<u64> sizes = memory_of_devices(o);
+    const std::vector<float> shares = shares_of(o);
+    const std::size_t count = std::max(sizes.size(), std::max(shares.size(), std::size_t{1}));
+    if (count > llamacpp::most_devices) {
+        stop(Exit::usage, fmt::format("--device: {} devices; llama.cpp has at most 16", count));
+    }
+    if (!shares.empty() && !sizes.empty() && shares.size() != sizes.size()) {
+        stop(Exit::usage, fmt::format("--tensor-split: {} shares for {} devices", shares.size(), sizes.size()));
     }
     llamacpp::Devices to{.count = static_cast<u32>(count),
-                         .gpu_layers = static_cast<u32>(smaller(o.gpu_layers, card.all_layers() + 1))};
+                         .gpu_layers = static_cast<u32>(smaller(o.gpu_layers, card.all_layers() + 1)),
+                         .offload_cache = !o.no_kv_offload};
+    if (o.split_mode == "tensor" && to.gpu_layers < card.all_layers()) {
+        stop(Exit::usage, fmt::format("--gpu-layers {}: under --split-mode tensor all {} blocks are judged on devices",
+                                      o.gpu_layers, card.all_layers()));
+    }
     for (u32 d = 0; d < to.count; ++d) {
-        memory.available[d] = o.devices.empty() ? off_scale : bytes_of(o.devices[d], "--device").value;
+        memory.available[d] = sizes.empty() ? off_scale : sizes[d];
         memory.compute[d] = o.compute.empty() ? 0 : bytes_of(o.compute, "--compute-buffer").value;
-        const bool by_memory = !o.devices.empty() && o.split_mode == "layer";
-        to.share[d] = !o.shares.empty() ? o.shares[d]
-                      : by_memory       ? static_cast<float>(memory.available[d])
-                                        : 1.0F;
+        const bool by_memory = !sizes.empty() && o.split_mode == "layer";
+        to.share[d] = !shares.empty() ? shares[d] : by_memory ? static_cast<float>(memory.available[d]) : 1.0F;
     }
     return to;
 }
@@ -77,8 +109,13 @@ llamacpp::BlockWeights weights_of(const LlamaModel& model) {
             .tied = model.weights.tied};
 }
 
+/// Caches under -sm tensor.
 llamacpp::PerDevice cut(const LlamaFinding& found) {
     llamacpp::PerDevice sum{};
+    if (!found.devices.offload_cache) {
+        sum.cpu = value_of(llamacpp::total_bytes(found.model.card, found.layout)).total();
+        return sum;
+    }
     for (const llamacpp::CacheShape& cache : found.layout.caches) {
         const auto own =
             value_of(llamacpp::cache_per_slice(found.model.card, found.layout, cache, found.devices, 32));
@@ -93,12 +130,80 @@ llamacpp::PerDevice cut(const LlamaFinding& found) {
     stop(Exit::usage, "llama.cpp refuses: " + refusal_words(error));
 }
 
+/// What `bytes` of a matrix are on a device, by its share of all; rounded up.
+u64 share_of(u64 bytes, const llamacpp::Devices& devices, u32 device) {
+    double all = 0;
+    bool alike = true;
+    for (u32 d = 0; d < devices.count; ++d) {
+        all += static_cast<double>(devices.share[d]);
+        alike = alike && devices.share[d] == devices.share[0];
+    }
+    const double own = static_cast<double>(devices.share[device]);
+    return alike ? ceil_div(bytes, devices.count)
+                 : static_cast<u64>(std::ceil(static_cast<double>(bytes) * own / all));
+}
+
+/// Weights under -sm tensor: matrices by the shares, what is no matrix whole on each; the input embedding on the CPU,
+/// and once more as the output matrix where the model has none.
+llamacpp::PerDevice cut_weights(const LlamaFinding& found) {
+    llamacpp::PerDevice sum{};
+    sum.cpu = found.model.weights.input;
+    for (u32 d = 0; d < found.devices.count; ++d) {
+        for (const WeightGroup& group : found.model.weights.parts.groups) {
+            const bool left_out = group.part == WeightPart::embedding && !found.model.weights.tied;
+            const u64 here = left_out                             ? 0
+                             : group.part == WeightPart::whole ? group.bytes
+                                                               : share_of(group.bytes, found.devices, d);
+            sum.device[d] = saturating_sum(sum.device[d], here);
+        }
+    }
+    return sum;
+}
+
+/// The largest -c, a multiple of 256, with which a tensor split fits; 0: none does.
+u32 largest_cut_context(LlamaFinding found, u32 limit) {
+    return static_cast<u32>(largest(limit / 256, [&](u64 steps) {
+                                found.options.n_ctx = static_cast<u32>(steps * 256);
+                                const Result<llamacpp::Layout> made = llamacpp::layout(found.model.card, found.options);
+                                if (steps != 0 && made) {
+                                    found.layout = *made;
+                                    found.caches = cut(found);
+                                }
+                                return steps == 0 || (made && found.fits());
+                            })) * 256;
+}
+
+/// --server without -c: --fit starts from the model's context for each slot.
+void lower_by_fit(const LlamaOptions& o, LlamaFinding& found) {
+    const llamacpp::Card& card = found.model.card;
+    found.by_fit = o.server && !o.context_said && o.split_mode != "tensor" && card.context != 0;
+    if (!found.by_fit || o.devices.size() + o.gpu.size() == 0) {
+        return;
+    }
+    const llamacpp::BlockWeights weights = weights_of(found.model);
+    const llamacpp::PerDevice each = llamacpp::weights_per_device(card, found.devices, weights);
+    u64 all = 0;
+    bool experts = false;
+    for (u32 d = 0; d < found.devices.count; ++d) {
+        all = saturating_sum(all, each.device[d]);
+    }
+    for (const WeightGroup& group : found.model.weights.parts.groups) {
+        experts = experts || group.part == WeightPart::experts;
+    }
+    const u64 waste = llamacpp::fit_waste(found.devices.count, all, card.layers, experts);
+    const Result<u64> cells =
+        llamacpp::fitted_cells(card, found.options, found.devices, weights, found.memory, waste);
+    found.options.n_ctx = cells ? static_cast<u32>(*cells) : found.options.n_ctx;
+}
+
 }  // namespace
 
-LlamaFinding finding_of(const LlamaOptions& o, const Model& model, bool parallel_given) {
+LlamaFinding finding_of(const LlamaOptions& o, const Model& model) {
     LlamaFinding found{.model = llama_model(model)};
     const llamacpp::Card& card = found.model.card;
-    found.options = options_of(o, card, parallel_given);
+    found.options = options_of(o, card);
+    found.devices = devices_of(o, card, found.memory);
+    lower_by_fit(o, found);
     const Result<llamacpp::Layout> made = llamacpp::layout(card, found.options);
     if (!made) {
         refuse(made.error());
@@ -107,17 +212,18 @@ LlamaFinding finding_of(const LlamaOptions& o, const Model& model, bool parallel
     if (found.layout.resolved.n_ctx == 0) {
         stop(Exit::usage, "-c: the model does not say its context; give one");
     }
-    found.devices = devices_of(o, card, found.memory);
-    found.sized = !o.devices.empty();
+    found.sized = !o.devices.empty() || !o.gpu.empty();
+    const u32 limit = card.context == 0 ? 1U << 24 : static_cast<u32>(round_up(card.context, 256));
+    const u32 all = static_cast<u32>(smaller(u64{limit} * found.options.n_seq_max, u64{1} << 30));
     if (!found.layered()) {
         found.caches = cut(found);
+        found.weights = cut_weights(found);
+        found.largest_context = found.sized ? largest_cut_context(found, all) : 0;
         return found;
     }
     found.caches = value_of(llamacpp::per_device(card, found.layout, found.devices));
     found.weights = llamacpp::weights_per_device(card, found.devices, weights_of(found.model));
     if (found.sized) {
-        const u32 limit = card.context == 0 ? 1U << 24 : static_cast<u32>(round_up(card.context, 256));
-        const u32 all = static_cast<u32>(smaller(u64{limit} * found.options.n_seq_max, u64{1} << 30));
         found.largest_context = value_of(llamacpp::largest_context(
             card, found.options, found.devices, weights_of(found.model), found.memory, all));
         found.most_offloaded = value_of(llamacpp::most_offloaded(card, found.options, found.devices,

@@ -2,6 +2,8 @@
 // From a MODEL argument to what llama.cpp makes of it.
 #include "llamacpp.hpp"
 
+#include <kvcap/io/key_value_dtypes.hpp>
+#include <kvcap/io/launch/values.hpp>
 #include <kvcap/io/locate.hpp>
 
 namespace kvcap::cli {
@@ -53,6 +55,16 @@ LlamaModel llama_model(const Model& model) {
     return out;
 }
 
+ModelOptions as_stored(ModelOptions model, const EngineFlags& said) {
+    const auto keys = said.find("cache-type-k");
+    const auto values = said.find("cache-type-v");
+    if (keys != said.end() || values != said.end()) {
+        model.kv_cache_dtype = io::key_value_name(keys != said.end() ? keys->second : "f16",
+                                                  values != said.end() ? values->second : "f16");
+    }
+    return model;
+}
+
 llamacpp::Ggml cache_type(const std::string& name, std::string_view flag) {
     std::string known;
     for (const llamacpp::GgmlType& type : llamacpp::ggml_types) {
@@ -65,16 +77,12 @@ llamacpp::Ggml cache_type(const std::string& name, std::string_view flag) {
 }
 
 llamacpp::Flash flash_named(const std::string& name) {
-    if (name == "on" || name == "1") {
-        return llamacpp::Flash::on;
+    const std::string_view word = io::llama_switch(name);
+    if (word.empty()) {
+        stop(Exit::usage, fmt::format("--flash-attn: {} is none of on, off, auto{}", name.empty() ? "nothing" : name,
+                                      name.empty() ? " (it takes a value since August 2025)" : ""));
     }
-    if (name == "off" || name == "0") {
-        return llamacpp::Flash::off;
-    }
-    if (name != "auto") {
-        stop(Exit::usage, "--flash-attn: " + name + " is none of on, off, auto");
-    }
-    return llamacpp::Flash::automatic;
+    return word == "on" ? llamacpp::Flash::on : word == "off" ? llamacpp::Flash::off : llamacpp::Flash::automatic;
 }
 
 std::string refusal_words(const Error& error) {

@@ -12,11 +12,13 @@ namespace {
 std::string device_table(const LlamaFinding& found, report::Unit unit) {
     using A = report::Align;
     report::Table table{{A::left, A::right, A::right, A::right, A::right, A::right}};
+    llamacpp::Devices placed = found.devices;
+    placed.offload_cache = true;  // -nkvo leaves weights where they are
     table.row({"device", "blocks", "weights", "caches", "compute", "free"});
     for (int d = llamacpp::on_cpu; d < static_cast<int>(found.devices.count); ++d) {
         u32 blocks = 0;
         for (u32 i = 0; i < found.model.card.all_layers(); ++i) {
-            blocks += llamacpp::device_of(found.model.card, found.devices, i) == d ? 1 : 0;
+            blocks += llamacpp::device_of(found.model.card, placed, i) == d ? 1 : 0;
         }
         if (d == llamacpp::on_cpu && found.on(d) == 0) {
             continue;
@@ -30,8 +32,8 @@ std::string device_table(const LlamaFinding& found, report::Unit unit) {
         const std::string compute = computes ? report::amount({found.memory.compute[d]}, unit) : "-";
         table.row(
             {d == llamacpp::on_cpu ? "CPU" : fmt::format("{}", d),
-             found.layered() ? report::grouped(blocks) : "all",
-             found.model.from_file && found.layered() ? report::amount({found.weights.at(d)}, unit) : "?",
+             found.layered() ? report::grouped(blocks) : d == llamacpp::on_cpu ? "-" : "all",
+             found.model.from_file ? report::amount({found.weights.at(d)}, unit) : "?",
              report::amount({found.caches.at(d)}, unit), compute, left});
     }
     return table.text();
@@ -53,7 +55,7 @@ std::string screen_of(const LlamaFinding& found, const Model& model, report::Uni
     const u64 total = value_of(llamacpp::total_bytes(found.model.card, found.layout)).total();
     out +=
         fmt::format("caches in all: {}\n\n{}", report::amount_and_exact({total}), device_table(found, unit));
-    if (found.sized && found.layered()) {
+    if (found.sized) {
         const char* verdict = !found.fits()           ? "DOES NOT FIT"
                               : found.model.from_file ? "FITS"
                                                       : "FITS without its weights";
@@ -65,7 +67,7 @@ std::string screen_of(const LlamaFinding& found, const Model& model, report::Uni
                    ? fmt::format("  at -ngl {} no context fits\n", found.devices.gpu_layers)
                    : fmt::format("  largest -c at -ngl {}: {}\n", found.devices.gpu_layers,
                                  found.largest_context);
-        out += fmt::format("  largest -ngl at -c {}: {}\n", to.n_ctx, found.most_offloaded);
+        out += found.layered() ? fmt::format("  largest -ngl at -c {}: {}\n", to.n_ctx, found.most_offloaded) : "";
     }
     return out;
 }
@@ -92,10 +94,10 @@ std::string json_of(const LlamaFinding& found, const Model& model) {
         json.field("total_bytes", found.on(d)).end();
     }
     json.end();
-    if (found.sized && found.layered()) {
+    if (found.sized) {
         json.field("weights_known", found.model.from_file);
         json.field("fits", found.fits()).field("largest_ctx", u64{found.largest_context});
-        json.field("largest_ngl", u64{found.most_offloaded});
+        found.layered() ? json.field("largest_ngl", u64{found.most_offloaded}) : json;
     }
     json.end();
     return json.text();

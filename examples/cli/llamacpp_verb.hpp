@@ -19,10 +19,16 @@ struct LlamaOptions {
     bool swa_full = false;
     bool unified = false;
     bool server = false;
+    bool no_kv_offload = false;
+    bool context_said = false;
+    bool parallel_said = false;
     u32 gpu_layers = ~u32{0};
     std::string split_mode = "layer";
     std::vector<float> shares;
     std::vector<std::string> devices;
+    std::string gpu;
+    u32 gpus = 0;
+    u32 threads = 0;
     std::string compute;
     std::string prompts;
     u32 checkpoints = 32;
@@ -45,6 +51,8 @@ struct LlamaFinding {
     u32 most_offloaded = 0;
     bool sized = false;  ///< devices have sizes
 
+    bool by_fit = false;  ///< --fit chose n_ctx
+
     bool layered() const { return options.split_mode == llamacpp::SplitMode::layer; }
     u64 on(int device) const {
         const u64 compute = device == llamacpp::on_cpu ? 0 : memory.compute[device];
@@ -59,10 +67,10 @@ struct LlamaFinding {
     }
 };
 
-/// llama.cpp's own options, as the flags and --server have them.
-llamacpp::Options options_of(const LlamaOptions& o, const llamacpp::Card& card, bool parallel_given);
+/// llama.cpp's own options, as the flags and --server have them, before --fit lowers anything.
+llamacpp::Options options_of(const LlamaOptions& o, const llamacpp::Card& card);
 /// Stops where llama.cpp refuses.
-LlamaFinding finding_of(const LlamaOptions& o, const Model& model, bool parallel_given);
+LlamaFinding finding_of(const LlamaOptions& o, const Model& model);
 
 std::string screen_of(const LlamaFinding& found, const Model& model, report::Unit unit, const Session& session);
 std::string json_of(const LlamaFinding& found, const Model& model);

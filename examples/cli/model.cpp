@@ -5,7 +5,7 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <kvcap/io/dtypes.hpp>
+#include <kvcap/io/key_value_dtypes.hpp>
 #include <kvcap/io/locate.hpp>
 #include <kvcap/io/spec_line.hpp>
 
@@ -88,7 +88,7 @@ void ModelOptions::add_formats_to(CLI::App& verb) {
     const auto option = [&](const char* name, std::string& value, const char* text) {
         verb.add_option(name, value, text)->group("Formats")->type_name("DTYPE");
     };
-    option("--kv-cache-dtype", kv_cache_dtype, "auto, bf16, fp8, fp8_ds_mla, nvfp4 ...");
+    option("--kv-cache-dtype", kv_cache_dtype, "auto, bf16, fp8, nvfp4, q8_0/f16 (keys/values) ...");
     option("--state-dtype", state_dtype, "Recurrent states: auto, f32, bf16 ...");
     option("--conv-dtype", conv_dtype, "Convolution states alone, if they differ");
     option("--index-dtype", index_dtype, "Index keys: auto, bf16, fp8 ...");
@@ -119,7 +119,7 @@ Model load(const ModelOptions& options) {
     if (!read) {
         stop(*read.error);
     }
-    const Diagnosed<ModelSpec> stored = kvcap::stored_as(read->spec, {.kv = options.kv_cache_dtype,
+    const Diagnosed<ModelSpec> stored = stored_as_pair(read->spec, {.kv = options.kv_cache_dtype,
                                                                       .state = options.state_dtype,
                                                                       .index = options.index_dtype,
                                                                       .conv = options.conv_dtype});

@@ -74,7 +74,7 @@ void take_flags(const Launch& launch, EngineOptions& engine, std::vector<Note>& 
     const EngineFace& face = engine.face();
     std::vector<std::string_view> others;
     for (const auto& [name, value] : launch.flags) {
-        if (name == "n-gpu-layers") {
+        if (name == "n-gpu-layers" || name == "fit") {
             continue;
         }
         const auto named = [&flag = name](std::string_view text) {
@@ -102,7 +102,7 @@ bool shares_cells(const Launch& launch) {
     return launch.engine == "llamacpp" && launch.flags.count("kv-unified") != 0;
 }
 
-/// A line without a length: its engine takes the model's context. llama.cpp divides it among its requests.
+/// A line without a length: its engine takes the model's context.
 void take_context(Launch& launch, const ModelOptions& model, std::vector<Note>& notes) {
     if (launch.tokens != 0) {
         return;
@@ -114,10 +114,6 @@ void take_context(Launch& launch, const ModelOptions& model, std::vector<Note>& 
              "take; the engine's flag for it is wanted");
     }
     launch.tokens = context;
-    if (launch.engine == "llamacpp") {
-        launch.flags["ctx-size"] = std::to_string(context);
-        launch.tokens = shares_cells(launch) ? context : larger(context / larger(launch.sequences, 1), 1);
-    }
     note_line(notes, fmt::format("says no length: {} tokens, the model's context", report::grouped(context)));
 }
 
@@ -126,11 +122,15 @@ u64 tokens_at_once(const Launch& launch, std::vector<Note>& notes) {
     if (!shares_cells(launch) || launch.sequences < 2) {
         return launch.tokens;
     }
-    const u64 part = larger(launch.tokens / launch.sequences, 1);
+    const u64 cells = count_of(launch.flags.find("ctx-size")->second, "-c");
+    const u64 part = larger(smaller(cells / launch.sequences, launch.tokens), 1);
     notes.push_back(
         {Origin::assumed, "--kv-unified",
-         fmt::format("{} requests share {} cells: judged at {} tokens each; one alone may have all",
-                     launch.sequences, report::grouped(launch.tokens), report::grouped(part))});
+         fmt::format("{} requests share {} cells: judged at {} tokens each{}", launch.sequences,
+                     report::grouped(cells), report::grouped(part),
+                     launch.tokens == part    ? ""
+                     : launch.tokens == cells ? "; one alone may have all"
+                                              : "; one alone may have " + report::grouped(launch.tokens))});
     return part;
 }
 

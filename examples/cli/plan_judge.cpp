@@ -147,10 +147,10 @@ std::string json_of(const Launch& launch, const Launched& got) {
     report::Json json;
     json.object().field("schema", "kvcap.launch/1").field("engine", launch.engine);
     json.field("rules", answer.rules).field("model", launch.model).field("servers", launch.servers);
-    write_split(json, {.tp = launch.tp, .pp = launch.pp, .cp = launch.cp}, launch.dp, launch.attention_dp,
+    write_split(json, {.tp = got.line.tp, .pp = got.line.pp, .cp = launch.cp}, launch.dp, launch.attention_dp,
                 got.on.cp_among_tp);
     json.field("max_len", launch.tokens).field("sequences_of_a_rank", launch.sequences);
-    json.field("kv_cache_dtype", launch.dtype);
+    json.field("kv_cache_dtype", got.on.formats[0].dtype);
     write_load(json, got);
     json.field("runs", answer.runs()).field("fits", answer.fits()).field("refusal", answer.refusal);
     json.field("beyond_context", got.on.beyond_context()).field("reason", answer.reason);
@@ -183,7 +183,7 @@ std::string screen_of(const Launch& launch, const Launched& got, const Session& 
     const EngineAnswer& answer = got.answer;
     std::string out = heading(got.on.formats[0].model, answer.rules, session);
     out += paragraph(fmt::format(
-               "TP {} PP {} CP {} DP {}{}: {} on each rank that holds requests", launch.tp, launch.pp, launch.cp,
+               "TP {} PP {} CP {} DP {}{}: {} on each rank that holds requests", got.line.tp, got.line.pp, launch.cp,
                launch.dp, launch.attention_dp ? " attention-DP" : "", load_words(got))) +
            '\n';
     out += paragraph(answer.runs()
@@ -203,7 +203,7 @@ void judge_line(const PlanOptions& options, Session& session) {
     if (!options.gives("--batch")) {
         beside.lengths.batch.clear();
     }
-    Launched got = evaluate(launch, beside);
+    Launched got = evaluate_server(launch, beside);
     got.notes.insert(got.notes.begin(), read.notes.begin(), read.notes.end());
     got.notes.insert(got.notes.end(), got.answer.notes.begin(), got.answer.notes.end());
     refuse_as_fit(options, launch, got);

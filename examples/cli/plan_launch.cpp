@@ -3,6 +3,7 @@
 #include "plan_launch.hpp"
 
 #include <filesystem>
+#include <kvcap/io/key_value_dtypes.hpp>
 
 namespace kvcap::cli {
 
@@ -86,8 +87,9 @@ u64 cells_of(const Launch& launch, const Deployment& on, const Setting& setting)
 }
 
 void say_llama(Launch& launch, const Deployment& on, const Setting& setting) {
-    launch.flags.emplace("cache-type-k", launch.dtype);
-    launch.flags.emplace("cache-type-v", launch.dtype);
+    const auto types = io::key_value_names(launch.dtype);
+    launch.flags.emplace("cache-type-k", types.first);
+    launch.flags.emplace("cache-type-v", types.second);
     launch.dtype = launch.flags["cache-type-k"];
     if (const auto given = launch.flags.find("parallel"); given != launch.flags.end()) {
         launch.sequences = count_of(given->second, "--parallel");

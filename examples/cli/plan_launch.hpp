@@ -31,11 +31,16 @@ struct Launched {
     Setting setting{};
     EngineAnswer answer{};
     std::vector<Note> notes{};
+    Launch line{};  ///< with what evaluate_server took for what it leaves unsaid
 };
 
 /// `beside`: what a line does not say (GPU, non-KV memory, weights), and the load if it is another than as many of the
 /// longest requests as run at once: --tokens, --lengths, --batch (of all servers; empty: the line's). Stops at a load
 /// that the line's engine would not take.
 Launched evaluate(const Launch& launch, const DeploymentOptions& beside);
+
+/// The same of a line as people write it: one of llama-server's may leave its devices (--gpus says how many there are)
+/// and its cells to the server.
+Launched evaluate_server(const Launch& line, const DeploymentOptions& beside);
 
 }  // namespace kvcap::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which splits, formats and block sizes does `plan` try? All that the engine can start, less what flags pin.
 #include "context_ranks.hpp"
+#include "llamacpp.hpp"
 #include "plan.hpp"
 
 #include <algorithm>
@@ -32,13 +33,16 @@ std::vector<T> each_once(const std::vector<T>& list) {
     return out;
 }
 
-/// --kv-cache-dtype, else --dtypes, else the engine's usual two.
+/// --kv-cache-dtype or llama.cpp's -ctk and -ctv, else --dtypes, else the engine's usual two.
 std::vector<StoredModel> formats_to_try(const PlanOptions& options, const EngineFace& face) {
-    const bool pinned = options.fixes("--kv-cache-dtype");
+    const std::string said = as_stored(options.on.model, options.on.engine.flags()).kv_cache_dtype;
+    const bool by_engine = said != options.on.model.kv_cache_dtype;
+    const bool pinned = options.fixes("--kv-cache-dtype") || by_engine;
     if (pinned && !options.dtypes.empty()) {
-        stop(Exit::usage, "--kv-cache-dtype and --dtypes: the formats are said twice; one of them is wanted");
+        stop(Exit::usage, fmt::format("{} and --dtypes: the formats are said twice; one of them is wanted",
+                                      by_engine ? "--cache-type-k, --cache-type-v" : "--kv-cache-dtype"));
     }
-    const std::string dtypes = pinned                    ? options.on.model.kv_cache_dtype
+    const std::string dtypes = pinned                    ? said
                                : !options.dtypes.empty() ? options.dtypes
                                                          : fmt::format("auto,{}", face.formats.front());
     std::vector<StoredModel> formats;

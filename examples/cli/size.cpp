@@ -2,6 +2,8 @@
 // kvcap size MODEL: bytes held per token, per sequence, on each rank, over all ranks and each byte once.
 #include "context_ranks.hpp"
 #include "deployment.hpp"
+#include "engines.hpp"
+#include "llamacpp.hpp"
 #include "pairs.hpp"
 #include "screen.hpp"
 
@@ -91,7 +93,8 @@ Reserved reserved_by(const SizeOptions& options, const Model& model, const repor
     Reserved all{};
     for (const report::SizePoint& point : asked.points) {
         EngineQuestion question{.model = &model, .version = options.engine.version(),
-                                .kv_cache_dtype = options.model.kv_cache_dtype, .sharding = asked.sharding};
+                                .kv_cache_dtype = as_stored(options.model, flags).kv_cache_dtype,
+                                .sharding = asked.sharding};
         question.available.assign(asked.sharding.pp, Bytes{u64{1} << 46});
         question.each = {point.lengths};
         question.counts = {1};
@@ -146,9 +149,9 @@ void print_screen(const SizeOptions& options, const Model& model, const report::
 
 void run(const SizeOptions& options, Session& session) {
     options.output.begin(session);
-    static_cast<void>(options.engine.flags());  // of another engine, or of none
+    const ModelOptions stored = as_stored(options.model, options.engine.flags());  // stops at flags of another engine
     std::vector<Note> taken;
-    const Model model = load_for(options.engine.face(), options.model, taken);
+    const Model model = load_for(options.engine.face(), stored, taken);
     if (options.per_layer && model.spec.all_layers() > 65536) {
         stop(Exit::usage, "--per-layer: at most 65,536 layers are listed");
     }
@@ -165,7 +168,7 @@ void run(const SizeOptions& options, Session& session) {
         const report::SizeHeading heading{.model = full_name(model),
                                           .spec = spec,
                                           .kv_cache_dtype = model.dtype,
-                                          .kv_cache_dtype_asked = options.model.kv_cache_dtype,
+                                          .kv_cache_dtype_asked = stored.kv_cache_dtype,
                                           .engine = reserved.points.empty() ? "exact" : reserved.rules,
                                           .reserved = reserved.points};
         return session.print(report::size_json(heading, model.spec, model.read, asked, size, notes,

@@ -12,19 +12,15 @@ namespace kvcap::cli {
 
 namespace {
 
-/// A GGUF file's tensors as it stores them: each block, the input embedding, and the rest as the output layer.
+/// A GGUF file's tensors as it stores them.
 Weights of_gguf(const std::filesystem::path& path) {
-    const Diagnosed<gguf::GgufModel> read = gguf::read_file(path.string());
+    Diagnosed<gguf::GgufModel> read = gguf::read_file(path.string());
     if (!read) {
         return {};
     }
-    const gguf::Weights& file = read->weights;
-    Weights all{.source = WeightSource::gguf, .layers = read->model.spec.layers, .tied = file.tied};
-    all.add({.part = WeightPart::embedding, .layer = no_layer, .bytes = file.input});
-    for (std::size_t i = 0; i < file.blocks.size(); ++i) {
-        all.add({.part = WeightPart::dense, .layer = static_cast<u32>(i), .bytes = file.blocks[i]});
-    }
-    all.add({.part = WeightPart::head, .layer = no_layer, .bytes = file.output});
+    Weights all = std::move(read->weights.parts);
+    all.layers = read->model.spec.layers;
+    all.tied = read->weights.tied;
     return all;
 }
 
@@ -92,13 +88,13 @@ Weights find_weights(const std::string& argument, std::vector<Note>& notes) {
     std::filesystem::path file = argument;
     std::error_code wrong;
     Diagnosed<Weights> found;
+    if (const std::filesystem::path gguf = io::gguf_path(argument); !gguf.empty()) {
+        return of_gguf(gguf);
+    }
     if (std::filesystem::is_directory(file, wrong)) {
         file /= "config.json";
     }
     if (std::filesystem::is_regular_file(file, wrong)) {
-        if (file.extension() == ".gguf") {
-            return of_gguf(file);
-        }
         if (const Diagnosed<std::string> text = read_text_file(file); text) {
             const std::filesystem::path folder = file.parent_path();
             const std::string name = (file.filename() == "config.json" ? folder.filename() : file.stem()).string();

@@ -27,6 +27,22 @@ std::string config_text(const std::string& argument) {
     return card != nullptr ? std::string{card->text} : std::string{};
 }
 
+/// A GGUF file says itself how many experts a token visits; else the config does.
+Mixture mixture_for(const std::string& argument, const Weights& weights) {
+    const std::filesystem::path path = io::gguf_path(argument);
+    if (path.empty()) {
+        return mixture_of(config_text(argument), weights);
+    }
+    const Diagnosed<gguf::GgufModel> read = gguf::read_file(path.string());
+    Mixture mixture{.hidden = read ? read->width : 0};
+    for (const WeightGroup& group : weights.groups) {
+        mixture.layers += group.part == WeightPart::experts ? 1 : 0;
+    }
+    mixture.experts = read && mixture.layers != 0 ? read->experts : 0;
+    mixture.per_token = read && mixture.layers != 0 ? read->experts_used : 0;
+    return mixture;
+}
+
 }  // namespace
 
 void DeviceOptions::add_to(CLI::App& verb) {
@@ -96,10 +112,10 @@ Work work_of(const ModelOptions& options, const ShardingOptions& sharding, const
         return work;
     }
     work.weights = find_weights(options.model, work.notes);
-    work.mixture = mixture_of(config_text(options.model), work.weights);
+    work.mixture = mixture_for(options.model, work.weights);
     if (work.mixture.layers != 0 && !work.mixture.routed()) {
         work.notes.push_back(
-            {Origin::assumed, "experts", "all are read: the config does not say how many a token visits"});
+            {Origin::assumed, "experts", "all are read: the model does not say how many a token visits"});
     }
     return work;
 }

@@ -468,8 +468,8 @@ TEST_CASE("plan --launch: the engine's own defaults, and what it does not evalua
     CHECK(judged("vllm serve llama-3.1-8b")["notes"].dump().find("131,072 tokens") != std::string::npos);
     CHECK(judged("vllm serve llama-3.1-8b")["margin_bytes"] ==
           judged("vllm serve llama-3.1-8b --max_model_len 131072")["margin_bytes"]);
-    CHECK(judged("llama-server -m llama-3.1-8b -c 0")["margin_bytes"] ==
-          judged("llama-server -m llama-3.1-8b -c 131072")["margin_bytes"]);
+    CHECK(judged("llama-server -m llama-3.1-8b -c 0 -np 1")["margin_bytes"] ==
+          judged("llama-server -m llama-3.1-8b -c 131072 -np 1")["margin_bytes"]);
     CHECK(judged("llama-server -m llama-3.1-8b -c 8192 -np 4 --kv-unified")["fits"] == true);
     CHECK(judged("vllm serve llama-3.1-8b --mystery 3")["notes"].dump().find("not understood") !=
           std::string::npos);

@@ -126,6 +126,36 @@ TEST_CASE("llama.cpp: the server's context, slots and fit") {
     }
 }
 
+TEST_CASE("llama.cpp: --fit lowers a context that nobody gave, by the memory of all devices") {
+    using namespace kvcap::llamacpp;
+    const Card card = llama_card();  // 128 KiB a cell
+    const Devices one{.count = 1, .gpu_layers = 33};
+    const Devices two{.count = 2, .gpu_layers = 33, .share = {1, 1}};
+    const auto cells = [&](const Options& options, const Devices& devices, u64 each, u64 waste) {
+        DeviceMemory memory{};
+        for (u32 d = 0; d < devices.count; ++d) {
+            memory.available[d] = each;
+        }
+        return fitted_cells(card, options, devices, {}, memory, waste).value();
+    };
+    constexpr u64 gib = u64{1} << 30;
+    const Options four{.n_ctx = 131'072, .n_seq_max = 4, .kv_unified = true};  // 16 GiB
+    CHECK(cells(four, one, 17 * gib, 0) == 131'072);
+    CHECK(cells(four, one, 17 * gib - 1, 0) == 131'072 - 256);
+    CHECK(cells(four, one, 5 * gib, 0) == 4 * 8'192);
+    CHECK(cells(four, one, gib / 2, 0) == 4'096);
+    CHECK(cells({.n_ctx = 131'072, .n_seq_max = 4}, one, gib / 2, 0) == 4 * 4'096);
+    CHECK(cells({.n_ctx = 131'072, .n_seq_max = 4}, one, 5 * gib - 1, 0) == 4 * 8'192 - 4 * 256);
+    CHECK(cells({.n_ctx = 4'096}, one, gib, 0) == 4'096);
+    CHECK(cells(four, two, 9 * gib, 8 * gib) == 131'072);  // enough: the waste does not count
+    CHECK(cells(four, two, 5 * gib, 0) == 8 * 8'192);
+    CHECK(cells(four, two, 5 * gib, 4 * gib) == 4 * 8'192);
+    CHECK(fit_waste(1, 100 * gib, 32, false) == 0);
+    CHECK(fit_waste(2, 32 * gib, 32, false) == 3 * gib / 2);
+    CHECK(fit_waste(2, 32 * gib, 32, true) == gib / 2);
+    CHECK(fit_waste(2, 32 * gib, 0, false) == 0);
+}
+
 TEST_CASE("llama.cpp: how far -c and -ngl go on a device") {
     using namespace kvcap::llamacpp;
     const Card card = llama_card();  // 32 blocks, 131,072 bytes a cell

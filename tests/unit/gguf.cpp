@@ -84,7 +84,7 @@ TEST_CASE("weights are summed per type and per block") {
     const std::string file = file_of(llama());
     const auto header = gguf::read_header(bytes_of(file));
     gguf::Weights sum;
-    REQUIRE_FALSE(gguf::add_weights(sum, *header));
+    REQUIRE_FALSE(gguf::add_weights(sum, *header, {}));
     CHECK(sum.input == 768);
     CHECK(sum.blocks == std::vector<u64>{2176, 4096});
     CHECK(sum.output == 256);

@@ -33,6 +33,12 @@ Launch some_launch(std::mt19937_64& random) {
     if (llama) {
         launch.flags = {{"cache-type-k", "q8_0"}, {"cache-type-v", "f16"}, {"ubatch-size", "512"}};
         launch.flags["ctx-size"] = std::to_string(launch.tokens * launch.sequences);
+        const bool one = launch.tp == 1 && launch.pp == 1;
+        launch.over_all = !one || pick(2) == 0 ? "" : pick(2) == 0 ? "layer" : "tensor";
+        if (pick(4) == 0) {  // --fit chooses the cells
+            launch.flags.erase("ctx-size");
+            launch.tokens = 0;
+        }
     } else if (launch.engine == "trtllm") {
         launch.flags = {{"tokens-per-block", "64"}, {"max-kv-tokens", "100000"}, {"max-beam-width", "2"}};
         launch.budget = pick(2) == 0 ? "" : "1073741824";
@@ -183,6 +189,43 @@ TEST_CASE("llama-server's -ts and -sm: equal shares by layers or tensors, one de
     for (const char* mode : {"row", "nonsense", "Layer", "tensors"}) {
         refused(begin + "-ts 1,1 -sm " + mode, "-sm: \"" + std::string{mode} + "\"; wanted layer, tensor or none");
     }
+}
+
+TEST_CASE("llama-server's devices: what no flag names stays apart from one", "[launch]") {
+    const std::string begin = "llama-server -m m -c 8 -np 1 ";
+    CHECK(read(begin).over_all == "layer");
+    CHECK(read(begin + "-sm layer") == read(begin));
+    CHECK(read(begin + "-sm tensor").over_all == "tensor");
+    for (const char* one : {"-sm none", "-ts 7", "-dev CUDA1", "--device CUDA0,CUDA1 -sm none", "-dev a,b -ts 1"}) {
+        CAPTURE(one);
+        CHECK(read(begin + one).over_all.empty());
+        CHECK(read(begin + one).pp == 1);
+        CHECK(report::launch_line(read(begin + one)).find(" -sm none") != std::string::npos);
+    }
+    CHECK(report::launch_line(read(begin)).find("-sm") == std::string::npos);
+    CHECK(read(begin + "-dev CUDA0,CUDA1,CUDA2").pp == 3);
+    CHECK(read(begin + "-dev CUDA0,CUDA1 -sm tensor").tp == 2);
+    CHECK(read(begin + "-dev CUDA0,CUDA1 -ts 1,1,1").pp == 2);
+    for (const char* none : {"none", ",", "a,,b", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q"}) {
+        refused(begin + "-dev " + none, "-dev: \"" + std::string{none} + "\"; wanted names of 1 to 16 devices");
+    }
+    CHECK(read("llama-server -m m").flags.count("ctx-size") == 0);
+    CHECK(read("llama-server -m m -c 0").flags.at("ctx-size") == "0");
+}
+
+TEST_CASE("llama-server's -fa and --fit take a word", "[launch]") {
+    const std::string begin = "llama-server -m m -c 8 ";
+    for (const char* on : {"on", "enabled", "true", "1"}) {
+        CHECK(read(begin + "-fa " + on).flags.at("flash-attn") == "on");
+        CHECK(read(begin + "--fit " + on).flags.at("fit") == "on");
+    }
+    CHECK(read(begin + "-fa -1").flags.at("flash-attn") == "auto");
+    CHECK(read(begin + "--flash-attn=off").flags.at("flash-attn") == "off");
+    refused(begin + "-fa", "-fa: nothing; wanted on, off or auto (it takes a value since August 2025)");
+    refused(begin + "-fa -kvu", "-fa: nothing; wanted on, off or auto");
+    refused(begin + "-fa maybe", "-fa: \"maybe\"; wanted on, off or auto");
+    refused(begin + "--fit", "--fit: nothing; wanted on or off");
+    refused(begin + "-fit auto", "-fit: \"auto\"; wanted on or off");
 }
 
 TEST_CASE("servers behind a line are a count from 1 to 65,536, and another comment is a comment", "[launch]") {

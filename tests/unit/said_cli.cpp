@@ -158,7 +158,7 @@ TEST_CASE("plan --launch: what the line leaves unsaid is said", "[cli][said]") {
     CHECK(vllm["notes"].dump().find("not understood") == std::string::npos);
     const json llama = notes("llama-server -m llama-3-8b -ngl -2");
     CHECK(llama["sequences_of_a_rank"] == 4);
-    CHECK(llama["load"]["lengths"][0]["tokens"] == 2048);
+    CHECK(llama["load"]["lengths"][0]["tokens"] == 8192);  // --fit: the model's context for each slot
     CHECK(llama["notes"].dump().find("says no --parallel: 4 slots") != std::string::npos);
     CHECK(notes("llama-server -m llama-3-8b -np 1")["load"]["lengths"][0]["tokens"] == 8192);
     CHECK(notes("llama-server -m llama-3-8b -np -1")["sequences_of_a_rank"] == 4);

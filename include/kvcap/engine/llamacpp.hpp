@@ -6,6 +6,7 @@
 #include <kvcap/engine/llamacpp/arch.hpp>
 #include <kvcap/engine/llamacpp/card.hpp>
 #include <kvcap/engine/llamacpp/engine.hpp>
+#include <kvcap/engine/llamacpp/fit.hpp>
 #include <kvcap/engine/llamacpp/from_spec.hpp>
 #include <kvcap/engine/llamacpp/layout.hpp>
 #include <kvcap/engine/llamacpp/log.hpp>

@@ -216,6 +216,21 @@ inline std::optional<Diagnosed<ReadModel>> read_cached(const std::string& name) 
     return read;
 }
 
+/// The command that fetches what ID, ID@REF or llama-server's ID:QUANT names. A quantisation is one file of several,
+/// and such repositories need no config.json.
+inline std::string download_of(const std::string& name) {
+    const std::size_t colon = name.rfind(':');
+    const std::string whole = name.substr(0, colon);
+    const std::size_t sign = whole.rfind('@');
+    const std::string id = whole.substr(0, sign);
+    const std::string revision = sign == std::string::npos ? "" : " --revision " + whole.substr(sign + 1);
+    const std::string folder = id.substr(id.find('/') + 1);
+    return colon == std::string::npos
+               ? "hf download " + id + " config.json" + revision
+               : "hf download " + id + " --include '*" + name.substr(colon + 1) + "*.gguf'" + revision +
+                     " --local-dir " + folder + " (MODEL is " + folder + " then)";
+}
+
 inline Problem nothing_called(const std::string& name, const CardSource& cards) {
     std::string hint;
     for (const std::string& card : cards.near(name)) {
@@ -224,8 +239,7 @@ inline Problem nothing_called(const std::string& name, const CardSource& cards) 
     const std::size_t slash = name.find('/');
     if (slash != std::string::npos && slash != 0 && name[0] != '.' &&
         name.find('/', slash + 1) == std::string::npos) {
-        hint += (hint.empty() ? "" : "; ") + std::string{"to fetch its file: hf download "} + name +
-                " config.json";
+        hint += (hint.empty() ? "" : "; ") + std::string{"to fetch its file: "} + download_of(name);
     }
     return {Trouble::unreadable, name, "no file, folder, spec line, model card or cached model of that name",
             "one of these", hint};

@@ -70,17 +70,26 @@ inline std::string sglang_line(const Launch& l) {
     return out + other_flags(l);
 }
 
-inline std::string llama_line(Launch l) {
+/// Over which devices: without any of it llama-server takes all that it sees, by layers.
+inline std::string llama_devices(const Launch& l) {
+    if (!l.over_all.empty()) {
+        return l.over_all == "layer" ? "" : " -sm " + l.over_all;
+    }
     const u32 devices = static_cast<u32>(larger(l.tp, l.pp));
-    const auto layers = l.flags.find("n-gpu-layers");
-    std::string out = fmt::format("llama-server -m {} -c {} -np {} -ngl {}", shell_word(l.model),
-                                  l.flags["ctx-size"], l.sequences,
-                                  layers == l.flags.end() ? "999" : layers->second);
     std::string parts = "1";
     for (u32 i = 1; i < devices; ++i) {
         parts += ",1";
     }
-    out += devices > 1 ? fmt::format(" -sm {} -ts {}", l.tp > 1 ? "tensor" : "layer", parts) : "";
+    return devices == 1 ? " -sm none" : fmt::format(" -sm {} -ts {}", l.tp > 1 ? "tensor" : "layer", parts);
+}
+
+inline std::string llama_line(Launch l) {
+    const auto layers = l.flags.find("n-gpu-layers");
+    const auto cells = l.flags.find("ctx-size");
+    std::string out = "llama-server -m " + shell_word(l.model);
+    out += cells == l.flags.end() ? "" : " -c " + cells->second;
+    out += fmt::format(" -np {} -ngl {}", l.sequences, layers == l.flags.end() ? "999" : layers->second);
+    out += llama_devices(l);
     out += fmt::format(" -ctk {} -ctv {}", l.flags["cache-type-k"], l.flags["cache-type-v"]);
     for (const char* said : {"ctx-size", "cache-type-k", "cache-type-v", "n-gpu-layers"}) {
         l.flags.erase(said);

@@ -20,22 +20,38 @@ struct TextbookVerdict {
     std::string mistake;
 };
 
-/// The stored bytes of one attention element, as elems and bytes of a block.
-inline ElementFormat attention_format(const ModelSpec& model) {
+/// Of one attention element, as elems and bytes of a block: keys, and values, where these have a stream of their own.
+struct AttentionFormats {
+    ElementFormat keys = bf16;
+    ElementFormat values = bf16;
+};
+
+/// Those of the first layer that keeps any.
+inline AttentionFormats attention_formats(const ModelSpec& model) {
     for (const LayerForm& form : model.forms) {
         for (const Stream& stream : form.streams) {
             if (is_attention(stream.role) && form.retention.keep != Keep::once) {
-                return stream.format;
+                const auto values = std::find_if(form.streams.begin(), form.streams.end(),
+                                                 [](const Stream& each) { return each.role == Role::value; });
+                return {stream.format, values == form.streams.end() ? stream.format : values->format};
             }
         }
     }
-    return bf16;
+    return {};
 }
 
-inline Bytes textbook_bytes(const Textbook& book, ElementFormat format, u64 tokens) {
-    const u64 elements = saturating_product(book.elements_per_token(), tokens);
+inline u64 bytes_of_elements(u64 elements, ElementFormat format) {
     const u64 rest = elements % format.elems * format.bytes / format.elems;
-    return {saturating_sum(saturating_product(elements / format.elems, format.bytes), rest)};
+    return saturating_sum(saturating_product(elements / format.elems, format.bytes), rest);
+}
+
+/// Half of the elements are keys.
+inline Bytes textbook_bytes(const Textbook& book, const AttentionFormats& of, u64 tokens) {
+    const u64 elements = saturating_product(book.elements_per_token(), tokens);
+    const u64 keys = elements - elements / 2;
+    return {of.keys == of.values ? bytes_of_elements(elements, of.keys)
+                                 : saturating_sum(bytes_of_elements(keys, of.keys),
+                                                  bytes_of_elements(elements - keys, of.values))};
 }
 
 /// What one layer keeps, in the words of the mistakes.
@@ -104,7 +120,7 @@ inline std::string costliest_mistake(const ReadModel& read, const ModelSpec& sto
     const Textbook one_layer{
         .layers = 1, .kv_heads = read.textbook.kv_heads, .head_dim = read.textbook.head_dim};
     const u64 book =
-        textbook_bytes(one_layer, attention_format(stored), (at.prompt + at.decoded).value).value;
+        textbook_bytes(one_layer, attention_formats(stored), (at.prompt + at.decoded).value).value;
     std::vector<Cost> costs;
     const u64 layers = smaller(larger(read.textbook.layers, stored.all_layers()), 0x10000);
     for (u32 layer = 0; layer < layers; ++layer) {
@@ -132,16 +148,19 @@ inline std::optional<TextbookVerdict> textbook_verdict(const ReadModel& read, co
                                                        const SizeAnswer& size) {
     const SizeAnswer::At& last = size.points.back();
     const u64 tokens = last.point.tokens;
-    const ElementFormat format = attention_format(stored);
-    const Bytes per_token = textbook_bytes(read.textbook, format, 1);
-    if (per_token.value == 0 || tokens == 0 || format.elems == 0) {
+    const AttentionFormats formats = attention_formats(stored);
+    if (tokens == 0 || formats.keys.elems == 0 || formats.values.elems == 0) {
+        return std::nullopt;
+    }
+    const Bytes per_token = textbook_bytes(read.textbook, formats, 1);
+    if (per_token.value == 0) {
         return std::nullopt;
     }
     TextbookVerdict out{.per_token = per_token, .times = 0, .copies = 1, .depends_on_length = false,
                         .mistake = {}};
     const u64 once = size.once.value;
     const u64 held = (last.unique.value - once) / larger(last.point.sequences, 1);
-    const Bytes book = textbook_bytes(read.textbook, format, tokens);
+    const Bytes book = textbook_bytes(read.textbook, formats, tokens);
     out.times = held == 0 ? 0 : static_cast<double>(book.value) / static_cast<double>(held);
     if (last.unique.value != 0) {
         out.copies = static_cast<double>(last.total.value) / static_cast<double>(last.unique.value);

@@ -63,9 +63,8 @@ constexpr u64 fitted_context(FitPoint least, FitPoint most, u64 free_bytes, u64 
     if (usable <= least.bytes || most.bytes <= least.bytes) {
         return least.n_ctx;
     }
-    const double share =
-        static_cast<double>(usable - least.bytes) / static_cast<double>(most.bytes - least.bytes);
-    const u64 wanted = least.n_ctx + static_cast<u64>(share * static_cast<double>(most.n_ctx - least.n_ctx));
+    const u64 wanted =
+        least.n_ctx + product_over(most.n_ctx - least.n_ctx, usable - least.bytes, most.bytes - least.bytes);
     const u64 step = cell_step * larger(streams, 1);
     return larger(wanted - wanted % step, least.n_ctx);
 }

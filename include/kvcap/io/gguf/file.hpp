@@ -63,7 +63,7 @@ inline std::optional<Problem> add_shards(const std::string& first, u32 count, Di
         if (!header) {
             return io::in_file(path, *header.error);
         }
-        if (auto problem = add_weights(read->weights, *header)) {
+        if (auto problem = add_weights(read->weights, *header, read->card)) {
             return io::in_file(path, *std::move(problem));
         }
     }

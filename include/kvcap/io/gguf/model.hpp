@@ -9,6 +9,7 @@
 
 namespace kvcap::inline v1::gguf {
 
+/// experts: routed ones, of which a token visits `experts_used`; 0: none, or not said. width: of the residual stream.
 /// complete: all shards were there. truncated: the file ends before its tensor data does (or has none).
 struct GgufModel {
     ReadModel model;
@@ -16,6 +17,9 @@ struct GgufModel {
     Weights weights;
     u32 version = 0;
     u32 shards = 1;
+    u32 experts = 0;
+    u32 experts_used = 0;
+    u32 width = 0;
     bool complete = true;
     bool truncated = false;
     friend bool operator==(const GgufModel&, const GgufModel&) = default;
@@ -69,6 +73,29 @@ inline std::optional<Problem> lower_blocks(Keys& keys, const llamacpp::Card& car
     return keys.problem();
 }
 
+/// Blocks that have projections of keys need heads: llama.cpp does not load the file otherwise.
+inline std::optional<Problem> check_heads(const Header& header, const llamacpp::Card& card) {
+    for (const Tensor& tensor : header.tensors) {
+        const u64 at = block_of(tensor.name).value_or(card.all_layers());
+        const bool keys = tensor.name.ends_with(".attn_k.weight") && elements_of(tensor) != 0;
+        if (!keys || at >= card.all_layers()) {
+            continue;
+        }
+        const llamacpp::Block& block = card.blocks[static_cast<u32>(at)];
+        if (block.attention && block.key_row() == 0) {
+            const bool queries = block.heads == 0;
+            return Problem{.trouble = Trouble::invalid,
+                           .where = std::string{card.arch().name} + ".attention.head_count" + (queries ? "" : "_kv"),
+                           .found = "0 heads of block " + std::to_string(at),
+                           .wanted = "as many as tensor " + printable(tensor.name) + " has, which is " +
+                                     std::to_string(tensor.shape[0]) + " x " +
+                                     std::to_string(elements_of(tensor) / larger(tensor.shape[0], 1)),
+                           .hint = {}};
+        }
+    }
+    return std::nullopt;
+}
+
 /// Errors name the key. Weights are those of this header's tensors only.
 inline Diagnosed<GgufModel> read_model(const Header& header) {
     const Diagnosed<llamacpp::Card> card = read_card(header);
@@ -80,7 +107,10 @@ inline Diagnosed<GgufModel> read_model(const Header& header) {
     if (auto problem = lower_blocks(keys, *card, out.model)) {
         return *problem;
     }
-    if (auto problem = add_weights(out.weights, header)) {
+    if (auto problem = check_heads(header, *card)) {
+        return *problem;
+    }
+    if (auto problem = add_weights(out.weights, header, out.card)) {
         return *problem;
     }
     out.model.name = text_of(header, "general.name");
@@ -92,6 +122,9 @@ inline Diagnosed<GgufModel> read_model(const Header& header) {
     out.model.index = {.heads = keys.number("attention.indexer.head_count", 0),
                        .picked = keys.number("attention.indexer.top_k", 0),
                        .block = keys.number("attention.indexer.block_size", 0)};
+    out.experts = keys.number("expert_count", 0);
+    out.experts_used = keys.number("expert_used_count", 0);
+    out.width = keys.number("embedding_length", 0);
     if (keys.failed()) {
         return *keys.problem();
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // How many bytes are the weights? Sum over the tensors of rows x row(type, length), as the file stores them:
-// per type, per block, and for what belongs to no block. A tensor type that ggml does not have is an error,
+// per type, per block, by part, and for what belongs to no block. A tensor type that ggml does not have is an error,
 // not a guess.
 #pragma once
 
 #include <kvcap/engine/llamacpp/types.hpp>
-#include <kvcap/io/gguf/header.hpp>
+#include <kvcap/io/gguf/parts.hpp>
 
 namespace kvcap::inline v1::gguf {
 
@@ -18,7 +18,7 @@ struct TypeWeight {
 };
 
 /// blocks: bytes of the tensors of each block. input: the token embedding (llama.cpp keeps it on the CPU).
-/// output: the rest. tied: no output matrix of its own.
+/// output: the rest. tied: no output matrix of its own. parts: the same tensors as ranks of other engines deal them.
 struct Weights {
     bool tied = true;
     u64 bytes = 0;
@@ -27,31 +27,9 @@ struct Weights {
     u64 output = 0;
     std::vector<TypeWeight> types;
     std::vector<u64> blocks;
+    kvcap::Weights parts{.source = WeightSource::gguf};
     friend bool operator==(const Weights&, const Weights&) = default;
 };
-
-inline constexpr u64 most_weight_blocks = 4096;
-
-/// Block of a tensor named `blk.N.rest`, at most most_weight_blocks; nothing for other tensors.
-inline std::optional<u64> block_of(std::string_view name) noexcept {
-    if (!name.starts_with("blk.")) {
-        return std::nullopt;
-    }
-    u64 block = 0;
-    std::size_t at = 4;
-    while (at < name.size() && name[at] >= '0' && name[at] <= '9') {
-        block = smaller(block * 10 + static_cast<u64>(name[at++] - '0'), most_weight_blocks);
-    }
-    return at > 4 && at < name.size() && name[at] == '.' ? std::optional{block} : std::nullopt;
-}
-
-inline u64 elements_of(const Tensor& tensor) noexcept {
-    u64 elements = 1;
-    for (u32 i = 0; i < tensor.dimensions; ++i) {
-        elements = saturating_product(elements, tensor.shape[i]);
-    }
-    return elements;
-}
 
 inline Diagnosed<u64> bytes_of(const Tensor& tensor) {
     const llamacpp::GgmlType* type = llamacpp::ggml_type(u64{tensor.type});
@@ -84,8 +62,8 @@ inline void add_type(std::vector<TypeWeight>& types, const Tensor& tensor, u64 b
     at->bytes = saturating_sum(at->bytes, bytes);
 }
 
-/// Adds the tensors of one shard; call once per shard of a split file.
-inline std::optional<Problem> add_weights(Weights& sum, const Header& header) {
+/// Adds the tensors of one shard; call once per shard of a split file. card: of the model
+inline std::optional<Problem> add_weights(Weights& sum, const Header& header, const llamacpp::Card& card) {
     for (const Tensor& tensor : header.tensors) {
         const Diagnosed<u64> own = bytes_of(tensor);
         if (!own) {
@@ -107,6 +85,7 @@ inline std::optional<Problem> add_weights(Weights& sum, const Header& header) {
         sum.bytes = saturating_sum(sum.bytes, *own);
         sum.elements = saturating_sum(sum.elements, elements_of(tensor));
         add_type(sum.types, tensor, *own);
+        add_part(sum.parts, tensor, card, *own);
     }
     return std::nullopt;
 }

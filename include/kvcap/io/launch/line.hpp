@@ -15,9 +15,10 @@ inline constexpr char launch_values = '\x1f';
 /// engine: vllm, sglang, llamacpp or trtllm. servers: how many identical ones. sequences: of one rank that
 /// holds whole requests. no_split: the flag of a split that its engine does not start, and what is wanted; empty: none.
 /// util: as written; budget: bytes; empty when the line does not say. longer_allowed: a variable in front lets the
-/// engine take more tokens than the model states. flags: the engine's other flags by long name without dashes, or as
-/// written, with them, where that is no name of the engine's; switches have an empty value, and launch_values parts
-/// several of one flag.
+/// engine take more tokens than the model states. over_all: a line of llama.cpp that names no devices, "layer" or
+/// "tensor": it splits so over all that it sees; empty: tp and pp say over how many. flags: the engine's other flags by
+/// long name without dashes, or as written, with them, where that is no name of the engine's; switches have an empty
+/// value, and launch_values parts several of one flag.
 struct Launch {
     std::string engine{};
     std::string model{};
@@ -34,6 +35,7 @@ struct Launch {
     std::string util{};
     std::string budget{};
     bool longer_allowed = false;
+    std::string over_all{};
     std::map<std::string, std::string, std::less<>> flags{};
     friend bool operator==(const Launch&, const Launch&) = default;
 };

@@ -115,9 +115,18 @@ private:
         }
     }
 
-    void devices(const std::string& flag, const std::string& value) {
-        const std::optional<u32> count = launch_devices(value);
-        count ? static_cast<void>(devices_ = *count) : refuse(flag, value, wanted_shares);
+    void take_count(u32& to, const std::optional<u32>& count, const std::string& flag, const std::string& value,
+                    std::string_view wanted) {
+        count ? static_cast<void>(to = *count) : refuse(flag, value, wanted);
+    }
+
+    /// One of three words, as llama.cpp spells them.
+    void switched(const std::string& flag, const std::string& value, bool may_be_auto) {
+        const std::string_view word = llama_switch(value);
+        if (word.empty() || (word == "auto" && !may_be_auto)) {
+            refuse(flag, value, wanted_switch(flag, may_be_auto));
+        }
+        keep(flag, std::string{word});
     }
 
     /// none: one device, whatever -ts says. row divides weights alone, which is not judged.
@@ -125,7 +134,7 @@ private:
         if (value != "none" && value != "layer" && value != "tensor") {
             refuse(flag, value, "layer, tensor or none (row is not judged)");
         }
-        split_mode_ = value;
+        devices_.mode = value;
     }
 
     std::string& keep(const std::string& flag, const std::string& value) {
@@ -177,7 +186,8 @@ private:
         } else if (!own->takes_value && inside) {
             refuse(name, word.substr(equals + 1), "no value: it is a switch");
         } else if (own->takes_value && !inside && !follows) {
-            refuse(name, "", "a value");
+            const bool modes = own->field == LaunchField::flash || own->field == LaunchField::fit;
+            refuse(name, "", modes ? wanted_switch(name, own->field == LaunchField::flash) : "a value");
         } else {
             const std::string given = own->takes_value ? value() : "";
             note_filed(own->field, name, given);
@@ -205,9 +215,19 @@ private:
                 expert_flag_ = flag;
                 return;
             case LaunchField::attention_dp: read_.attention_dp = true; return;
-            case LaunchField::context: context_ = value == "0" ? 0 : whole(flag, value); return;
+            case LaunchField::context:
+                context_ = value == "0" ? 0 : whole(flag, value);
+                read_.flags["ctx-size"] = std::to_string(context_);
+                return;
             case LaunchField::gpu_layers: gpu_layers(flag, value); return;
-            case LaunchField::devices: devices(flag, value); return;
+            case LaunchField::shares:
+                take_count(devices_.shares, launch_devices(value), flag, value, wanted_shares);
+                return;
+            case LaunchField::devices:
+                take_count(devices_.listed, listed_devices(value), flag, value, wanted_devices);
+                return;
+            case LaunchField::flash: switched(flag, value, true); return;
+            case LaunchField::fit: switched(flag, value, false); return;
             case LaunchField::split_mode: split_mode(flag, value); return;
             case LaunchField::key_type:
                 read_.dtype = value;
@@ -260,9 +280,8 @@ private:
             read_.dp = 1;
         }
         if (read_.engine == "llamacpp") {
-            (split_mode_ == "tensor" ? read_.tp : read_.pp) = split_mode_ == "none" ? 1 : devices_;
+            devices_.take_into(read_);
             take_slots();
-            read_.flags["ctx-size"] = std::to_string(context_);
             read_.flags.emplace("cache-type-k", "f16");
             read_.flags.emplace("cache-type-v", "f16");
             read_.tokens = read_.flags.count("kv-unified") != 0 ? context_ : context_ / read_.sequences;
@@ -279,11 +298,10 @@ private:
     bool expert_parallel_ = false;
     u32 expert_ranks_ = 0;
     std::string expert_flag_;
-    std::string split_mode_ = "layer";
     std::map<std::string, std::string, std::less<>> files_;
     std::map<LaunchField, std::string> filed_;  ///< what the file said
     std::string* several_ = nullptr;
-    u32 devices_ = 1;
+    LlamaDevices devices_{};
     u64 context_ = 0;
 };
 

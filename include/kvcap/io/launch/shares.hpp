@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Among how many devices does llama-server's -ts divide a model evenly, and which of its split modes are judged?
-// Source: llama.cpp, common/arg.cpp: "," and "/" separate, several of them as one, at the end too.
+// Among how many devices does llama-server divide a model evenly, by -ts, --device and -sm, and which split modes are
+// judged? Source: llama.cpp, common/arg.cpp: "," and "/" separate shares, several of them as one, at the end too.
 #pragma once
 
 #include <cstdlib>
-#include <kvcap/units.hpp>
+#include <kvcap/io/launch/line.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,5 +41,36 @@ inline std::optional<u32> launch_devices(std::string_view text) {
     }
     return devices >= 1 && devices <= 15 ? std::optional{devices} : std::nullopt;
 }
+
+inline constexpr std::string_view wanted_devices =
+    "names of 1 to 16 devices, as in CUDA0,CUDA1 (with none everything lies in host memory, which is not judged)";
+
+/// Devices of "CUDA0,CUDA1"; nothing for "none", empty names and more than llama.cpp has.
+inline std::optional<u32> listed_devices(std::string_view text) {
+    u32 devices = 0;
+    for (std::size_t at = 0; at <= text.size(); ++devices) {
+        const std::size_t end = smaller(text.find(',', at), text.size());
+        if (end == at) {
+            return std::nullopt;
+        }
+        at = end + 1;
+    }
+    return text != "none" && devices <= 16 ? std::optional{devices} : std::nullopt;
+}
+
+/// What a line says of its devices; 0: nothing. mode none: one device, whatever the others say.
+struct LlamaDevices {
+    u32 shares = 0;
+    u32 listed = 0;
+    std::string mode = "layer";
+
+    /// Shares beyond the devices listed say nothing, and devices beyond the shares get nothing.
+    void take_into(Launch& launch) const {
+        const bool one = mode == "none";
+        const u64 said = shares == 0 || listed == 0 ? larger(shares, listed) : smaller(shares, listed);
+        launch.over_all = said == 0 && !one ? mode : "";
+        (mode == "tensor" ? launch.tp : launch.pp) = one || said == 0 ? 1 : static_cast<u32>(said);
+    }
+};
 
 }  // namespace kvcap::inline v1::io

@@ -12,6 +12,27 @@
 
 namespace kvcap::inline v1::io {
 
+/// "on", "off" or "auto" for the words that llama.cpp takes for these; empty for others. Source: common/arg.cpp.
+constexpr std::string_view llama_switch(std::string_view word) {
+    constexpr std::string_view words[][2] = {{"on", "on"},   {"enabled", "on"},   {"true", "on"},   {"1", "on"},
+                                             {"off", "off"}, {"disabled", "off"}, {"false", "off"}, {"0", "off"},
+                                             {"auto", "auto"}, {"-1", "auto"}};
+    for (const auto& [from, to] : words) {
+        if (word == from) {
+            return to;
+        }
+    }
+    return {};
+}
+
+/// Older llama-servers took -fa as a switch.
+inline std::string_view wanted_switch(std::string_view flag, bool may_be_auto) {
+    const bool flash = flag == "-fa" || flag == "--flash-attn";
+    return !may_be_auto ? "on or off"
+           : flash      ? "on, off or auto (it takes a value since August 2025)"
+                        : "on, off or auto";
+}
+
 /// Values as an engine's parser takes them. The last that it would not take is the problem.
 class LaunchValues {
 protected:
