@@ -84,9 +84,14 @@ struct EngineAnswer {
     bool fits() const { return runs() && verdict.fits; }
 };
 
+struct EngineFace;
+
 /// `server` runs `most` at once, as `flag` says, and queues what comes beyond: then it does not fit as asked.
 void judge_at_once(const EngineQuestion& question, std::string_view flag, u64 most, std::string_view server,
                    EngineAnswer& answer);
+
+/// Its flags that limit what it runs at once, as far as it has them.
+std::vector<std::string_view> at_once_flags(const EngineFace& face);
 
 /// The exit code that every verb ends with where an engine gave this answer: of its refusal; where it starts 0, or 1
 /// when what was asked does not fit. A refusal that is none of numbers is of the options.
@@ -130,16 +135,19 @@ struct Unevaluated {
 
 /// What a launch line of the engine says and what it leaves to it. unsaid: flags with the values that hold where nobody
 /// gives them, for a line that says everything. block_flag: tokens of a block; empty: it has none. requests_flag:
-/// requests at once, where that is a flag of its questions too. says_budget: a flag gives the bytes of the cache.
-/// says_share: one gives the share of memory.
+/// requests at once, where that is a flag of its questions too. step_flag: tokens of a step, where that has one of each
+/// request at once. says_budget: a flag gives the bytes of the cache. says_share: one gives the share of memory.
+/// requests_unsaid: how many at once where a line does not say it; nullptr or 0: not known.
 struct LaunchFace {
     std::vector<FormatName> formats{};
     std::vector<Unevaluated> unevaluated{};
     std::string_view block_flag{};
     std::string_view requests_flag{};
+    std::string_view step_flag{};
     bool says_budget = true;
     bool says_share = true;
     EngineFlags (*unsaid)(const EngineQuestion& question) = nullptr;
+    u64 (*requests_unsaid)(const EngineQuestion& question) = nullptr;
 };
 
 /// flags: long names it understands, with their help; "name=help" takes a value, "name!help" is a switch.

@@ -34,10 +34,6 @@ void note_others(const Launch& launch, const std::vector<std::string_view>& othe
     std::string ignored;
     std::string strange;
     for (const std::string_view name : others) {
-        if (name == "enable-prefix-caching" && launch.engine == "vllm") {
-            note_line(notes, "--enable-prefix-caching: as vLLM starts; --mamba-cache-mode says what of states is kept");
-            continue;
-        }
         const bool several = launch.flags.find(name)->second.find(launch_values) != std::string::npos;
         const bool known =
             !several && std::find(std::begin(harmless), std::end(harmless), name) != std::end(harmless);
@@ -196,6 +192,19 @@ void refuse_host_layers(const Launch& launch, const Deployment& on) {
     }
 }
 
+/// A line that does not say how many run at once: as many as its engine takes by itself, where that is known.
+void take_requests(const Launch& launch, Launched& to) {
+    const LaunchFace& face = *to.on.face->launch;
+    if (launch.sequences != 0 || face.requests_unsaid == nullptr) {
+        return;
+    }
+    if (const u64 most = face.requests_unsaid(to.on.question(to.setting, {})); most != 0) {
+        to.on.flags[std::string{face.requests_flag}] = std::to_string(most);
+        note_line(to.notes, fmt::format("says no --{}: {}, what {}'s server takes on such a GPU", face.requests_flag,
+                                        report::grouped(most), to.on.face->title));
+    }
+}
+
 }  // namespace
 
 void note_unknown(const Deployment& on, const Setting& setting, std::vector<Note>& notes) {
@@ -215,6 +224,7 @@ void note_unknown(const Deployment& on, const Setting& setting, std::vector<Note
 
 Launched evaluate(const Launch& line, const DeploymentOptions& beside) {
     Launch launch = line;
+    take_drafts(launch);
     refuse_unevaluated(launch);
     Launched out{};
     const DeploymentOptions options = options_of(launch, beside, out.notes);
@@ -222,6 +232,7 @@ Launched evaluate(const Launch& line, const DeploymentOptions& beside) {
     refuse_longer(launch, out.on, beside);
     refuse_host_layers(launch, out.on);
     out.setting = options.any_setting(out.on);
+    take_requests(launch, out);
     note_unknown(out.on, out.setting, out.notes);
     out.answer = out.on.ask(out.setting, out.on.known_non_kv(out.setting));
     return out;

@@ -55,6 +55,7 @@ UnderEngine::UnderEngine(const ReuseOptions& options, const Model* model, u64 lo
     const std::string version = options.engine.version();
     if (name() == "vllm") {
         check_vllm(version);
+        given_["enable-prefix-caching"] = "";  // also where this vLLM leaves it to the user
     }
     question_ = {.model = model == nullptr ? &*stand_in_ : model,
                  .version = version,

@@ -175,6 +175,11 @@ static_assert(vllm::step_unsaid(v28, 160_GiB, false) == 16384 && vllm::step_unsa
 static_assert(vllm::step_unsaid(v27, 160_GiB, false) == 8192 && vllm::step_unsaid(v28, 159_GiB, false) == 8192);
 static_assert(vllm::step_unsaid(v28, 70_GiB, false) == 8192 && vllm::step_unsaid(v28, 69_GiB, false) == 2048);
 static_assert(vllm::step_unsaid(v28, 80_GiB, true) == 2048);
+static_assert(vllm::requests_unsaid(70_GiB, false) == 1024 && vllm::requests_unsaid(69_GiB, false) == 256);
+static_assert(vllm::requests_unsaid(80_GiB, true) == 256 && vllm::requests_unsaid(160_GiB, true) == 1024);
+static_assert(vllm::state_mode_unsaid(v27, "NemotronHForCausalLM") == vllm::StateMode::all &&
+              vllm::state_mode_unsaid(v28, "NemotronHForCausalLM") == vllm::StateMode::align &&
+              vllm::state_mode_unsaid(v27, "Qwen3NextForCausalLM") == vllm::StateMode::align);
 static_assert(!vllm::overlaps_unsaid(vllm::rules_of_release(13).value()) &&
               vllm::overlaps_unsaid(vllm::rules_of_release(14).value()));
 constexpr vllm::Rules v26 = vllm::rules_of_release(26).value();
