@@ -127,6 +127,9 @@ TEST_CASE("vLLM caches states on request before 0.28, and in mode all where the 
     const std::string nemotron = "nemotron-h-56b --kv-budget 40GiB --tokens 8k --enable-prefix-caching --engine vllm@";
     CHECK(says(checked("pools", nemotron + "0.27.0"), "all, as vLLM 0.27.0 takes it for this class"));
     CHECK_FALSE(says(checked("pools", nemotron + "0.28.0"), "takes it for this class"));
+    const std::string reuse = "reuse qwen3.5-27b --explain --engine vllm";
+    refused(reuse + "@0.26", 0, "taken as given: vLLM 0.26.0 caches nothing of a model with states without it");
+    CHECK(run(reuse).out.find("taken as given") == std::string::npos);
     refused("fit qwen3.5-27b --kv-budget 9GiB --tokens 8k --engine vllm --enable-prefix-caching "
             "--no-enable-prefix-caching",
             2, "one of them is wanted");
