@@ -38,9 +38,10 @@ Sharding attention_split(const Setting& setting) {
 }
 
 RankWeights Deployment::weights(const Setting& setting, u32 stage) const {
-    if (memory.by_budget) {
-        return {};
-    }
+    return memory.by_budget ? RankWeights{} : own_weights(setting, stage);
+}
+
+RankWeights Deployment::own_weights(const Setting& setting, u32 stage) const {
     if (memory.weights_given) {
         return {memory.weights, "given"};
     }
@@ -49,7 +50,7 @@ RankWeights Deployment::weights(const Setting& setting, u32 stage) const {
                           .dp = dp,
                           .stage = stage,
                           .whole_shared_experts = shares_sequences(setting)};
-    return weights_on_rank(weights_known, place, face);
+    return weights_on_rank(memory.by_budget ? beside_budget : weights_known, place, face);
 }
 
 bool Deployment::shares_sequences(const Setting& setting) const {
@@ -109,7 +110,7 @@ EngineQuestion Deployment::unmeasured(const Setting& setting) const {
     question.attention_ranks = setting.attention_dp ? setting.sharding.tp : 1;
     question.capability = memory.capability;
     question.gpu = memory.gpu;
-    question.gpu_memory = memory.total + setting.extra_memory;
+    question.gpu_memory = memory.by_budget ? memory.total : memory.total + setting.extra_memory;
     question.each = mix.each;
     if (question.each.size() == 1) {
         const u64 decoded = std::min(question.each[0].decoded.value, setting.tokens.value);
@@ -124,11 +125,12 @@ EngineQuestion Deployment::unmeasured(const Setting& setting) const {
 
 namespace {
 
-/// By the flag for what the engine runs at once, where that was given.
+/// By the flags for what the engine runs at once, where they were given.
 void judge_requests(const EngineQuestion& asked, EngineAnswer& answer, const EngineFace& face) {
-    const std::string_view flag = face.launch == nullptr ? "" : face.launch->requests_flag;
-    if (answer.runs() && !flag.empty() && asked.has(flag)) {
-        judge_at_once(asked, flag, asked.number(flag, 1), face.title, answer);
+    for (const std::string_view flag : at_once_flags(face)) {
+        if (answer.runs() && answer.unfit.empty() && asked.has(flag)) {
+            judge_at_once(asked, flag, asked.number(flag, 1), face.title, answer);
+        }
     }
 }
 
@@ -161,6 +163,7 @@ EngineAnswer Deployment::ask(const Setting& setting, Bytes non_kv) const {
     EngineAnswer answer = face->ask(asked);
     note_share(*this, setting, false, answer.notes);
     judge_requests(asked, answer, *face);
+    judge_budget(setting, answer);
     if (answer.runs() && answer.by_bytes && !answer.verdict.fits) {
         answer.verdict.lacking_bytes += overdrawn(setting, non_kv);
     }

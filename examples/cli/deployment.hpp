@@ -39,6 +39,7 @@ public:
     std::vector<Knob> knobs;           ///< what Setting::knob counts
     Memory memory;
     Weights weights_known{};
+    Weights beside_budget{};  ///< where --kv-budget is given and the GPU is named
     Mix mix;
     u32 dp = 1;                ///< replicas, or vLLM's data-parallel ranks
     u64 gpus = 1;             ///< that the split asked for takes
@@ -66,6 +67,8 @@ public:
     double share(const Setting& setting) const;
     /// Non-KV bytes of the rank of `stage`, as far as they are known.
     Bytes known_non_kv(const Setting& setting) const;
+    /// The most more memory that may be tried: under a budget what a GPU that is named leaves beside it.
+    Bytes most_extra(const Setting& setting) const;
     /// Whether a variation of what was asked fits; one that the model or the engine refuses does not.
     bool bears(const Setting& setting, Bytes non_kv) const noexcept;
     bool bears(const Setting& setting) const noexcept;
@@ -81,6 +84,11 @@ public:
     EngineFlags turned(const Setting& setting) const;
 
 private:
+    /// Weights of a rank of `stage`, also those beside a budget.
+    RankWeights own_weights(const Setting& setting, u32 stage) const;
+    Bytes weights_beside_budget(const Setting& setting) const;
+    /// A budget that the GPU named cannot hold beside the weights: engines start only to run out of memory.
+    void judge_budget(const Setting& setting, EngineAnswer& answer) const;
     /// The question but for the memory.
     EngineQuestion unmeasured(const Setting& setting) const;
     u64 longest_guess(const Setting& setting, Bytes non_kv, u64 limit) const;
@@ -98,6 +106,9 @@ const char* bound_of(u64 longest, const Model& model);
 
 /// "beyond the model's context: ...", and what the engine does then; empty when it is not.
 std::string beyond_words(const Deployment& on);
+
+/// A note where more encoder tokens are asked for than the model's encoder has positions.
+void note_beyond_encoder(const LengthOptions& lengths, const ReadModel& model, std::vector<Note>& notes);
 
 /// What one rank's attention is split by: whole requests under attention data parallelism.
 Sharding attention_split(const Setting& setting);

@@ -80,6 +80,7 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     if (on.flags.count("max-beam-width") == 0) {  // beams share what is not decoded
         note_unused(lengths, asked.spec, notes);
     }
+    note_beyond_encoder(lengths, asked.read, notes);
     on.formats.push_back({stored.kv_cache_dtype, asked});
     for (const std::string_view smaller : on.face->formats) {
         const bool plain = stored.kv_cache_dtype == "auto" || stored.kv_cache_dtype == "bf16" ||
@@ -92,6 +93,10 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     }
     on.memory = memory_of(memory, on.face->share_of_free, notes);
     note_outside(on, notes);
+    if (on.memory.by_budget && on.memory.total.value != 0 && !on.memory.weights_given && model.model != "-") {
+        std::vector<Note> of_weights;  // a budget is outright: weights only say whether the GPU holds both
+        on.beside_budget = find_weights(model.model, of_weights);
+    }
     if (!on.memory.by_budget && !on.memory.weights_given && model.model != "-") {
         on.weights_known = find_weights(model.model, notes);
         if (on.weights_known.source == WeightSource::card && asked.read.draft.layers != 0) {

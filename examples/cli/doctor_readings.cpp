@@ -141,6 +141,7 @@ EngineFlags flags_of(const LogStart& start) {
         }
     };
     set("vllm", start.facts.is("prefix_caching", false), "no-enable-prefix-caching");
+    set("vllm", start.facts.is("prefix_caching", true), "enable-prefix-caching");
     set("vllm", start.facts.has("hybrid_manager"), "disable-hybrid-kv-cache-manager");
     const std::string overlap = start.facts.text("async_scheduling");
     set("vllm", overlap == "enabled", "async-scheduling");

@@ -214,6 +214,8 @@ Result<Bytes> weights_of(const Weights& weights, const RankPlace& place) {
 /// _VALID_KV_CACHE_DTYPES of pyexecutor/model_loader.py.
 std::vector<std::string_view> dtypes_of(const std::string&) { return {"auto", "fp8", "nvfp4"}; }
 
+u64 requests_of_server(const EngineQuestion&) { return trtllm::server_batch; }
+
 const LaunchFace line{.formats = {{"bf16", "auto"}, {"bfloat16", "auto"}, {"float16", "auto"}, {"half", "auto"},
                                   {"fp8_e4m3", "fp8"}},
                       .unevaluated = {{"speculative-config", why::drafts}},
@@ -221,7 +223,7 @@ const LaunchFace line{.formats = {{"bf16", "auto"}, {"bfloat16", "auto"}, {"floa
                       .requests_flag = "max-batch-size",
                       .unsaid = unsaid,
                       .dtypes = dtypes_of,
-                      .requests_unsaid = trtllm::server_batch};
+                      .requests_unsaid = requests_of_server};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 // vLLM: its flags under its own names, its plan, and the lines it prints.
 #include "engine_vllm_answer.hpp"
 #include "engine_vllm_backend.hpp"
+#include "engine_vllm_checks.hpp"
 #include "engine_vllm_context.hpp"
 #include "engine_vllm_version.hpp"
 #include "unevaluated.hpp"
@@ -14,15 +15,6 @@
 namespace kvcap::cli {
 
 namespace {
-
-vllm::StateMode mode_of(const EngineQuestion& question) {
-    vllm::StateMode mode = vllm::StateMode::align;
-    const std::string name = question.text("mamba-cache-mode", "align");
-    if (!vllm::mode_named(name.c_str(), mode)) {
-        stop(Exit::usage, fmt::format("--mamba-cache-mode: {} is none of none, align, all", name));
-    }
-    return mode;
-}
 
 u32 small(const EngineQuestion& question, std::string_view flag, u32 otherwise) {
     return static_cast<u32>(question.number(flag, otherwise, 0xffffffffu));
@@ -44,18 +36,19 @@ vllm::Options options_of(const EngineQuestion& question, const vllm::Rules& rule
     options.max_model_len = question.max_len;
     options.max_num_batched_tokens = step_of(question, rules);
     options.async_scheduling = overlaps(question, rules);
-    options.prefix_caching = !question.has("no-enable-prefix-caching");
+    options.prefix_caching = caches_prefixes(question, rules);
     options.block_size = small(question, "block-size", 0);
     options.prefix_match_unit = question.number("prefix-match-unit", 0);
     options.num_blocks_override = question.number("num-gpu-blocks-override", 0);
     options.hybrid_manager = !question.has("disable-hybrid-kv-cache-manager");
-    options.encoder_tokens = question.longest().encoder.value;
-    options.mode = mode_of(question);
+    const u64 positions = question.model->read.encoder_tokens;  // vLLM sizes by all, whatever a request has
+    options.encoder_tokens = positions != 0 ? positions : question.longest().encoder.value;
+    options.mode = state_mode_of(question, rules);
     options.spec_tokens = small(question, "num-speculative-tokens", 0);
     choose_backend(question, rules, options, answer);
-    if (reserves_for_steps(question.model->read.spec)) {
-        note_defaults(question, rules, answer.notes);
-    }
+    options.second_runner = options.second_runner && !(options.spec_tokens != 0 && drafts_from_text(question));
+    note_defaults(question, rules, reserves_for_steps(question.model->read.spec), answer.notes);
+    note_states(question, rules, options, answer.notes);
     const std::string& name = question.model->read.class_name;
     if (vllm::rules_of_class(name.c_str()).known == vllm::Known::by_layers &&
         vllm::has_kind(question.model->spec, Kind::mamba2)) {
@@ -125,21 +118,28 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
     }
     refuse_block(question, engine->rules, answer);
     refuse_context(question, engine->rules, engine->options.kv_dtype, answer);
+    refuse_requests(question, engine->options.max_num_batched_tokens, answer);
     if (!answer.runs()) {
         return answer;
     }
     // vLLM's own dtypes store in its own way; a plain element format is already in the forms.
     const ReadModel& read = question.model->read;
     u32 modules = 0;
+    const u32 drafted = drafts_from_text(question) ? 0 : engine->options.spec_tokens;
     const ModelSpec trunk =
         vllm::registered(as_formed ? question.model->spec : read.spec, read.class_name.c_str());
-    const ModelSpec model = with_drafts(trunk, read, engine->options.spec_tokens, modules);
+    const ModelSpec model = with_drafts(trunk, read, drafted, modules);
     engine->options.multi_module_mtp = modules > 1;
-    if (engine->options.spec_tokens != 0) {
+    if (drafted != 0) {
         answer.notes.push_back({Origin::assumed, "--num-speculative-tokens",
                                 modules != 0 ? report::counted(modules, "draft layer", "draft layers") +
                                                    " of the model itself (MTP); another draft model adds its own"
                                              : "the draft model's own caches are not counted"});
+    }
+    if (engine->options.spec_tokens != 0 && drafted == 0) {
+        answer.notes.push_back({Origin::derived, "--spec-method",
+                                question.text("spec-method") +
+                                    ": drafts of the text itself, without weights or caches"});
     }
     const Sharding& sharding = question.sharding;
     const Budget budget{question.available.data(), static_cast<u32>(question.available.size())};
@@ -151,6 +151,10 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
         answer.refusal = refusal_text(*outcome, sharding);
         const vllm::Reason why = reason_of(*outcome);
         answer.reason = why == vllm::Reason::none ? std::string_view{} : vllm::name_of(why);
+        return answer;
+    }
+    refuse_start(question, *outcome, engine->rules, answer);
+    if (!answer.runs()) {
         return answer;
     }
     answer.plan = outcome->plan;
@@ -194,8 +198,12 @@ std::vector<Knob> knobs_of(const EngineQuestion& question) {
         const u64 step = step_of(question, rules_of(question.version));
         knobs.push_back(halving("max-num-batched-tokens", step, 512, 16));
     }
-    if (states && !question.has("no-enable-prefix-caching")) {
+    const vllm::Rules rules = rules_of(question.version);
+    if (states && caches_prefixes(question, rules) && vllm::caches_prefixes_unsaid(rules, question.model->read.spec)) {
         knobs.push_back({.flag = "no-enable-prefix-caching", .values = {""}});
+    }
+    if (const EngineAnswer now = ask_vllm(question); now.reason == vllm::name_of(vllm::Reason::assertion)) {
+        knobs.push_back({.flag = "max-num-batched-tokens", .values = {std::to_string(larger(now.error.want, 1))}});
     }
     return knobs;
 }
@@ -204,6 +212,10 @@ double share_of(const EngineQuestion& question) { return vllm::share_unsaid(rule
 
 EngineFlags unsaid(const EngineQuestion& question) {
     return {{"max-num-batched-tokens", std::to_string(step_of(question, rules_of(question.version)))}};
+}
+
+u64 requests_of_server(const EngineQuestion& question) {
+    return requests_unsaid(question, rules_of(question.version));
 }
 
 /// What is dense in a layer with routed experts are its shared ones.
@@ -232,14 +244,16 @@ Result<Bytes> weights_of(const Weights& weights, const RankPlace& place) {
 }
 
 const LaunchFace line{.formats = {{"bf16", "bfloat16"}, {"f16", "float16"}, {"half", "float16"}},
-                      .unevaluated = {{"speculative-config", why::drafts},
-                                      {"cpu-offload-gb", why::on_host},
+                      .unevaluated = {{"cpu-offload-gb", why::on_host},
                                       {"hf-overrides", why::another_model, "{}"},
                                       {"mamba-ssm-cache-dtype", why::states},
                                       {"mamba-cache-dtype", why::states}},
                       .block_flag = "block-size",
+                      .requests_flag = "max-num-seqs",
+                      .step_flag = "max-num-batched-tokens",
                       .unsaid = unsaid,
-                      .dtypes = line_dtypes};
+                      .dtypes = line_dtypes,
+                      .requests_unsaid = requests_of_server};
 
 }  // namespace
 
@@ -249,10 +263,13 @@ const EngineFace vllm_face{
     "vLLM",
     {"block-size=tokens per block", "max-num-batched-tokens=tokens of one step; windows reserve for it",
      "attention-backend=FLASH_ATTN, FLASHINFER, FLASHMLA ...", "mamba-cache-mode=none, align or all",
+     "max-num-seqs=requests at once of a line; elsewhere --batch",
      "num-gpu-blocks-override=blocks, whatever the memory", "num-speculative-tokens=draft tokens a step",
+     "spec-method=who drafts them: mtp, or ngram and suffix, which have no caches",
      "prefix-match-unit=tokens of one hash", "async-scheduling!two batches in flight",
-     "no-async-scheduling!one batch in flight a stage",
-     "no-enable-prefix-caching!prefix caching off", "disable-hybrid-kv-cache-manager!one kind of group only",
+     "no-async-scheduling!one batch in flight a stage", "enforce-eager!no CUDA graphs",
+     "enable-prefix-caching!prefix caching on, also of states", "no-enable-prefix-caching!prefix caching off",
+     "disable-hybrid-kv-cache-manager!one kind of group only",
      "enable-expert-parallel!whole experts on a rank; with TP and DP also whole shared experts"},
     ask_vllm,
     {"fp8"},

@@ -13,6 +13,8 @@ bool is_written_as_day(const std::string& version) {
     return version.find('-') != std::string::npos && version.find_first_not_of("0123456789-") == std::string::npos;
 }
 
+bool is_a100(const EngineQuestion& question) { return question.gpu.find("A100") != std::string::npos; }
+
 }  // namespace
 
 std::string day_text(u64 day) {
@@ -114,13 +116,57 @@ vllm::Options unsaid_options(const EngineQuestion& question, const vllm::Rules& 
     const ReadModel& read = question.model->read;
     return vllm::options_unsaid(rules, read.spec,
                                 {.memory = question.gpu_memory,
-                                 .a100 = question.gpu.find("A100") != std::string::npos,
+                                 .a100 = is_a100(question),
                                  .architecture = read.class_name.c_str(),
                                  .experts = read.experts});
 }
 
+bool caches_prefixes(const EngineQuestion& question, const vllm::Rules& rules) {
+    if (question.has("enable-prefix-caching") && question.has("no-enable-prefix-caching")) {
+        stop(Exit::usage, "--enable-prefix-caching and --no-enable-prefix-caching: one of them is wanted");
+    }
+    return question.has("enable-prefix-caching") ||
+           (!question.has("no-enable-prefix-caching") &&
+            vllm::caches_prefixes_unsaid(rules, question.model->read.spec));
+}
+
+vllm::StateMode state_mode_of(const EngineQuestion& question, const vllm::Rules& rules) {
+    vllm::StateMode mode = vllm::StateMode::none;
+    const std::string name = question.text("mamba-cache-mode", "none");
+    if (!vllm::mode_named(name.c_str(), mode)) {
+        stop(Exit::usage, fmt::format("--mamba-cache-mode: {} is none of none, align, all", name));
+    }
+    return mode != vllm::StateMode::none
+               ? mode
+               : vllm::state_mode_unsaid(rules, question.model->read.class_name.c_str());
+}
+
+bool drafts_from_text(const EngineQuestion& question) {
+    const std::string method = question.text("spec-method", "mtp");
+    if (method != "mtp" && method != "ngram" && method != "suffix") {
+        stop(Exit::usage, fmt::format("--spec-method: {} is none of mtp, ngram, suffix; drafts of other models are not "
+                                      "evaluated",
+                                      method));
+    }
+    return method != "mtp";
+}
+
+u64 requests_unsaid(const EngineQuestion& question, const vllm::Rules& rules) {
+    if (question.gpu_memory.value == 0) {
+        return 0;
+    }
+    return smaller(vllm::requests_unsaid(question.gpu_memory, is_a100(question)), step_of(question, rules));
+}
+
 u64 step_of(const EngineQuestion& question, const vllm::Rules& rules) {
-    return question.number("max-num-batched-tokens", unsaid_options(question, rules).max_num_batched_tokens);
+    if (question.has("max-num-batched-tokens")) {
+        return question.number("max-num-batched-tokens", 1);
+    }
+    const u64 usual = unsaid_options(question, rules).max_num_batched_tokens;
+    if (question.has("max-num-seqs")) {  // engine/arg_utils.py: all of them at their longest fill no more
+        return smaller(usual, saturating_product(question.number("max-num-seqs", 1), question.max_len));
+    }
+    return larger(usual, question.requests());
 }
 
 bool overlaps(const EngineQuestion& question, const vllm::Rules& rules) {
@@ -128,19 +174,34 @@ bool overlaps(const EngineQuestion& question, const vllm::Rules& rules) {
         stop(Exit::usage, "--async-scheduling and --no-async-scheduling: one of them is wanted");
     }
     return question.has("async-scheduling") ||
-           (vllm::overlaps_unsaid(rules) && !question.has("no-async-scheduling"));
+           (vllm::overlaps_unsaid(rules) && !question.has("no-async-scheduling") && !drafts_from_text(question));
 }
 
-void note_defaults(const EngineQuestion& question, const vllm::Rules& rules, std::vector<Note>& notes) {
-    if (!question.has("max-num-batched-tokens")) {
-        const bool known = question.gpu_memory.value != 0;
-        notes.push_back({known ? Origin::derived : Origin::assumed, "--max-num-batched-tokens",
-                         fmt::format("{} tokens a step, what vLLM's server takes {}",
-                                     report::grouped(step_of(question, rules)),
-                                     known ? "on such a GPU" : "on GPUs of 70 GiB and more but A100")});
+namespace {
+
+void note_step(const EngineQuestion& question, const vllm::Rules& rules, bool matters, std::vector<Note>& notes) {
+    const u64 usual = unsaid_options(question, rules).max_num_batched_tokens;
+    const u64 step = step_of(question, rules);
+    const bool known = question.gpu_memory.value != 0;
+    if (question.has("max-num-batched-tokens") || (!matters && step <= usual)) {
+        return;
     }
+    const std::string where = known ? "on such a GPU" : "on GPUs of 70 GiB and more but A100";
+    std::string words = fmt::format("{} tokens a step, what vLLM's server takes {}", report::grouped(step), where);
+    if (step > usual) {
+        words = fmt::format("{} tokens a step, one for each request at once: vLLM starts with no fewer (its server "
+                            "takes {} {})",
+                            report::grouped(step), report::grouped(usual), where);
+    }
+    notes.push_back({known ? Origin::derived : Origin::assumed, "--max-num-batched-tokens", words});
+}
+
+}  // namespace
+
+void note_defaults(const EngineQuestion& question, const vllm::Rules& rules, bool reserves, std::vector<Note>& notes) {
+    note_step(question, rules, reserves, notes);
     const bool said = question.has("async-scheduling") || question.has("no-async-scheduling");
-    if (!said && vllm::overlaps_unsaid(rules) && rules.has(vllm::Change::all_in_flight)) {
+    if (reserves && !said && overlaps(question, rules) && rules.has(vllm::Change::all_in_flight)) {
         const vllm::Options options = unsaid_options(question, rules);
         notes.push_back({Origin::derived, "--async-scheduling",
                          fmt::format("on, as vLLM does by default: {} batches are in flight",

@@ -31,13 +31,27 @@ void refuse_block(const EngineQuestion& question, const vllm::Rules& rules, Engi
 /// What vLLM's API server takes for this model on the GPU named where its command line says nothing.
 vllm::Options unsaid_options(const EngineQuestion& question, const vllm::Rules& rules);
 
-/// Tokens of a step: as asked, else as unsaid.
+/// Whether prefixes are cached: as asked, else as this vLLM does for the model.
+bool caches_prefixes(const EngineQuestion& question, const vllm::Rules& rules);
+
+/// What of states is kept: as --mamba-cache-mode says, else as this vLLM takes it. Stops at a mode that is none.
+vllm::StateMode state_mode_of(const EngineQuestion& question, const vllm::Rules& rules);
+
+/// Whether drafts come from the prompt itself (--spec-method ngram, suffix), without weights or caches. Stops at a
+/// method that is not known.
+bool drafts_from_text(const EngineQuestion& question);
+
+/// --max-num-seqs of a server whose line does not say it; 0: no GPU is known.
+u64 requests_unsaid(const EngineQuestion& question, const vllm::Rules& rules);
+
+/// Tokens of a step: as asked. Else as unsaid, which --max-num-seqs of the full length may lower; where that is not
+/// said either, at least as many as run at once, as a line that is written says.
 u64 step_of(const EngineQuestion& question, const vllm::Rules& rules);
 
 /// Whether two batches are in flight: as asked, else as this vLLM does.
 bool overlaps(const EngineQuestion& question, const vllm::Rules& rules);
 
-/// What was taken for these where nothing was said.
-void note_defaults(const EngineQuestion& question, const vllm::Rules& rules, std::vector<Note>& notes);
+/// What was taken for these where nothing was said. reserves: windows or chunks reserve for what is in flight.
+void note_defaults(const EngineQuestion& question, const vllm::Rules& rules, bool reserves, std::vector<Note>& notes);
 
 }  // namespace kvcap::cli

@@ -76,19 +76,6 @@ bool keeps_states(const ModelSpec& model) {
                        [](const LayerForm& form) { return form.retention.keep == Keep::last; });
 }
 
-void judge_at_once(const EngineQuestion& question, std::string_view flag, u64 most, std::string_view server,
-                   EngineAnswer& answer) {
-    const u64 asked = question.requests();
-    if (asked <= most) {
-        return;
-    }
-    answer.verdict.fits = false;
-    answer.unfit = fmt::format("{} at once (--{}), and of {} requests {} queues {}",
-                               report::counted(most, "sequence runs", "sequences run"), flag, report::grouped(asked),
-                               server, report::grouped(asked - most));
-    answer.notes.push_back({Origin::derived, "--" + std::string{flag}, answer.unfit});
-}
-
 Exit exit_of(const EngineAnswer& answer) {
     return answer.runs() ? answer.verdict.fits ? Exit::ok : Exit::does_not_fit : exit_of(answer.error.code);
 }

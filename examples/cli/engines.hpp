@@ -85,9 +85,14 @@ struct EngineAnswer {
     bool fits() const { return runs() && verdict.fits; }
 };
 
+struct EngineFace;
+
 /// `server` runs `most` at once, as `flag` says, and queues what comes beyond: then it does not fit as asked.
 void judge_at_once(const EngineQuestion& question, std::string_view flag, u64 most, std::string_view server,
                    EngineAnswer& answer);
+
+/// Its flags that limit what it runs at once, as far as it has them.
+std::vector<std::string_view> at_once_flags(const EngineFace& face);
 
 /// The exit code that every verb ends with where an engine gave this answer: of its refusal; where it starts 0, or 1
 /// when what was asked does not fit. A refusal that is none of numbers is of the options.
@@ -131,19 +136,21 @@ struct Unevaluated {
 
 /// What a launch line of the engine says and what it leaves to it. unsaid: flags with the values that hold where nobody
 /// gives them, for a line that says everything. block_flag: tokens of a block; empty: it has none. requests_flag:
-/// requests at once, where that is a flag of its questions too. says_budget: a flag gives the bytes of the cache.
-/// says_share: one gives the share of memory. dtypes: KV formats that its parser takes in the version asked for;
-/// nullptr: not known here. requests_unsaid: requests at once where none are said, if they set memory aside; else 0.
+/// requests at once, where that is a flag of its questions too. step_flag: tokens of a step, where that has one of each
+/// request at once. says_budget: a flag gives the bytes of the cache. says_share: one gives the share of memory. dtypes:
+/// KV formats that its parser takes in the version asked for; nullptr: not known here. requests_unsaid: how many at once
+/// where a line does not say it; nullptr or 0: not known.
 struct LaunchFace {
     std::vector<FormatName> formats{};
     std::vector<Unevaluated> unevaluated{};
     std::string_view block_flag{};
     std::string_view requests_flag{};
+    std::string_view step_flag{};
     bool says_budget = true;
     bool says_share = true;
     EngineFlags (*unsaid)(const EngineQuestion& question) = nullptr;
     std::vector<std::string_view> (*dtypes)(const std::string& version) = nullptr;
-    u64 requests_unsaid = 0;
+    u64 (*requests_unsaid)(const EngineQuestion& question) = nullptr;
 };
 
 /// flags: long names it understands, with their help; "name=help" takes a value, "name!help" is a switch.

@@ -52,6 +52,7 @@ std::vector<Change> changes_of(Deployment& on, const Setting& asked, u32 gpus) {
     on.knobs = on.knobs_of(asked);
     ChangeLimits limits{.gpus = gpus,
                         .kv_formats = static_cast<u32>(on.formats.size()),
+                        .most_memory = on.most_extra(asked),
                         .most_cp = most_context_ranks(on, asked, gpus),
                         .cp_among_tp = on.cp_among_tp};
     for (const Knob& knob : on.knobs) {

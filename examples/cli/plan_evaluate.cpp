@@ -49,10 +49,6 @@ void note_others(const Launch& launch, const std::vector<std::string_view>& othe
     std::string ignored;
     std::string strange;
     for (const std::string_view name : others) {
-        if (name == "enable-prefix-caching" && launch.engine == "vllm") {
-            note_line(notes, "--enable-prefix-caching: as vLLM starts; --mamba-cache-mode says what of states is kept");
-            continue;
-        }
         const bool several = launch.flags.find(name)->second.find(launch_values) != std::string::npos;
         const bool known =
             !several && std::find(std::begin(harmless), std::end(harmless), name) != std::end(harmless);
@@ -91,9 +87,8 @@ void take_flags(const Launch& launch, EngineOptions& engine, std::vector<Note>& 
     }
     note_others(launch, others, notes);
     const std::string flag{requests_flag(face)};
-    const u64 at_once = launch.sequences != 0 ? launch.sequences : face.launch->requests_unsaid;
-    if (at_once != 0 && !flag.empty()) {
-        engine.values[flag] = std::to_string(at_once);
+    if (launch.sequences != 0 && !flag.empty()) {
+        engine.values[flag] = std::to_string(launch.sequences);
     }
 }
 
@@ -222,12 +217,18 @@ void refuse_host_layers(const Launch& launch, const Deployment& on) {
     }
 }
 
-/// What the server runs at once where its line does not say: each has a slot of states, whether it comes or not.
-void note_at_once(const Launch& launch, const Deployment& on, std::vector<Note>& notes) {
-    const u64 unsaid = on.face->launch->requests_unsaid;
-    if (launch.sequences == 0 && unsaid != 0 && keeps_states(on.formats[0].model.read.spec)) {
-        note_line(notes, fmt::format("says no --{}: slots of states for {}, as {} starts", requests_flag(*on.face),
-                                     report::grouped(unsaid), on.face->title));
+/// A line that does not say how many run at once: as many as its engine takes by itself, where that is known.
+void take_requests(const Launch& launch, Launched& to) {
+    const LaunchFace& face = *to.on.face->launch;
+    if (launch.sequences != 0 || face.requests_unsaid == nullptr) {
+        return;
+    }
+    if (const u64 most = face.requests_unsaid(to.on.question(to.setting, {})); most != 0) {
+        to.on.flags[std::string{face.requests_flag}] = std::to_string(most);
+        note_line(to.notes, fmt::format("says no --{}: {}, what {}'s server takes on such a GPU{}", face.requests_flag,
+                                        report::grouped(most), to.on.face->title,
+                                        keeps_states(to.on.formats[0].model.read.spec) ? "; states need a place for each"
+                                                                                       : ""));
     }
 }
 
@@ -235,6 +236,7 @@ void note_at_once(const Launch& launch, const Deployment& on, std::vector<Note>&
 
 Launched evaluate(const Launch& line, const DeploymentOptions& beside) {
     Launch launch = line;
+    take_drafts(launch);
     refuse_unevaluated(launch);
     Launched out{};
     if (!launch.no_split.empty()) {
@@ -244,10 +246,10 @@ Launched evaluate(const Launch& line, const DeploymentOptions& beside) {
     const DeploymentOptions options = options_of(launch, beside, out.notes);
     out.on = options.deployment(out.notes);
     out.on.longer_allowed = line.longer_allowed;
-    note_at_once(launch, out.on, out.notes);
     refuse_longer(launch, out.on, beside);
     refuse_host_layers(launch, out.on);
     out.setting = options.any_setting(out.on);
+    take_requests(launch, out);
     note_unknown(out.on, out.setting, out.notes);
     out.answer = out.on.ask(out.setting, out.on.known_non_kv(out.setting));
     note_unused(out.on, out.setting, out.answer, out.notes);

@@ -42,10 +42,21 @@ void say_unsaid(Launch& launch, const Deployment& on, const Setting& setting) {
 /// Flags of our engine faces that no launch line says.
 void refuse_unsayable(const Launch& launch) {
     for (const char* flag : {"cpp-manager", "full-windows", "use-kv-cache-manager-v2",
-                             "num-speculative-tokens", "prefix-match-unit"}) {
+                             "num-speculative-tokens", "prefix-match-unit", "spec-method"}) {
         if (launch.flags.count(flag) != 0) {
             stop(Exit::usage, fmt::format("--emit: the launch line has no flag for --{}", flag));
         }
+    }
+}
+
+/// Engines take the encoder's positions from the model.
+void refuse_encoder_tokens(const Deployment& on, const DeploymentOptions& options) {
+    const u64 own = on.formats[0].model.read.encoder_tokens;
+    if (!options.lengths.encoder_tokens.empty() && on.mix.each[0].encoder.value != own) {
+        stop(Exit::usage, fmt::format("--emit: the launch line has no flag for --encoder-tokens {}; {} takes {} from "
+                                      "the model",
+                                      report::grouped(on.mix.each[0].encoder.value), on.face->title,
+                                      report::grouped(own)));
     }
 }
 
@@ -147,6 +158,7 @@ Launch launch_of(const Deployment& on, const DeploymentOptions& options, const S
         say_llama(launch, on, setting);
     }
     refuse_unsayable(launch);
+    refuse_encoder_tokens(on, options);
     return launch;
 }
 

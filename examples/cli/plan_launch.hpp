@@ -25,6 +25,9 @@ bool is_of_engine(std::string_view asked, std::string_view engine);
 Launch launch_of(const Deployment& on, const DeploymentOptions& options, const Setting& setting, u32 servers,
                  u64 sequences);
 
+/// A vLLM line's drafts that come from the text, as flags of our engines; stops at others, which are not evaluated.
+void take_drafts(Launch& launch);
+
 /// What a line's engine says of it.
 struct Launched {
     Deployment on;

@@ -57,9 +57,11 @@ Result<Outcome> outcome_of(const Search& search, const Candidate& candidate, Byt
     if (outcome.sequences < setting.sequences) {
         return Error{.code = Errc::does_not_fit, .got = answer.verdict.usable, .want = answer.verdict.needed};
     }
-    if (const auto run = on.flags.find(requests_flag(*on.face)); run != on.flags.end()) {
-        const u64 most = saturating_product(count_of(run->second, "--" + run->first), holders_of(candidate));
-        outcome.sequences = smaller(outcome.sequences, most);
+    for (const std::string_view flag : at_once_flags(*on.face)) {
+        if (const auto run = on.flags.find(flag); run != on.flags.end()) {
+            const u64 most = saturating_product(count_of(run->second, "--" + run->first), holders_of(candidate));
+            outcome.sequences = smaller(outcome.sequences, most);
+        }
     }
     outcome.read_per_token = *read;
     return outcome;
@@ -116,7 +118,8 @@ std::optional<Miss> nearest_miss(const Search& search, const SearchResult& found
     }
     for (const Dropped& each : found.dropped) {
         const auto serves = [&](u64 extra) noexcept { return is_served(search, each.candidate, {extra}); };
-        const u64 nearer = nearest ? nearest->lacking.value - 1 : most;  // what the best so far does not undercut
+        const Bytes there = deployment_of(search, each.candidate).most_extra(setting_of(search, each.candidate));
+        const u64 nearer = smaller(there.value, nearest ? nearest->lacking.value - 1 : most);
         if (nearer == 0 || !serves(nearer)) {
             continue;
         }

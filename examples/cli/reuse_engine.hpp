@@ -33,6 +33,9 @@ public:
     }
 
 private:
+    /// Where this vLLM caches the model's prefixes on request only.
+    void note_caching(const Model& model, const std::string& version);
+
     const EngineFace* face_;
     EngineFlags given_;
     std::optional<Model> stand_in_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kvcap reuse MODEL --engine NAME --prompts FILE: whole prompts through the engine's own pool, one after the
 // other, with what each hit, what the pages kept allowed, and what had been computed before.
+#include "engine_vllm_version.hpp"
 #include "reuse_engine.hpp"
 #include "screen.hpp"
 
@@ -66,8 +67,8 @@ Replay vllm_replay(UnderEngine& engine, const Prompts& prompts) {
     const PoolPlan& plan = engine.plan();
     const Result<vllm::Rules> rules =
         flags.version.empty() ? vllm::newest_rules : vllm::rules_named(flags.version.c_str());
-    vllm::StateMode mode = vllm::StateMode::align;
-    static_cast<void>(vllm::mode_named(flags.text("mamba-cache-mode", "align").c_str(), mode));
+    const bool none = flags.text("mamba-cache-mode", "align") == "none";
+    const vllm::StateMode mode = none ? vllm::StateMode::none : state_mode_of(flags, *rules);
     const u64 drafts = flags.number("num-speculative-tokens", 0);
     vllm::SimOptions options{.groups = vllm_groups(plan, mode),
                              .step = flags.number("max-num-batched-tokens", 8192),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The engine's plan of a model, or its rules alone, with the flags that were given.
 #include "context_ranks.hpp"
+#include "engine_vllm_version.hpp"
 #include "reuse_engine.hpp"
 
 #include <kvcap/engine/vllm/versions.hpp>
@@ -53,8 +54,10 @@ UnderEngine::UnderEngine(const ReuseOptions& options, const Model* model, u64 lo
         }
     }
     const std::string version = options.engine.version();
+    const bool caching_said = given_.find("enable-prefix-caching") != given_.end();
     if (name() == "vllm") {
         check_vllm(version);
+        given_["enable-prefix-caching"] = "";  // also where this vLLM leaves it to the user
     }
     question_ = {.model = model == nullptr ? &*stand_in_ : model,
                  .version = version,
@@ -80,8 +83,19 @@ UnderEngine::UnderEngine(const ReuseOptions& options, const Model* model, u64 lo
     if (model != nullptr) {
         notes_ = answer_.notes;
     }
+    if (name() == "vllm" && model != nullptr && !caching_said) {
+        note_caching(*model, version);
+    }
     if (name() == "vllm" && !version.empty()) {
         note(Origin::assumed, "look-up", "the rules of 2026-08-20, whatever the version");
+    }
+}
+
+void UnderEngine::note_caching(const Model& model, const std::string& version) {
+    const vllm::Rules rules = rules_of(version);
+    if (!vllm::caches_prefixes_unsaid(rules, model.read.spec)) {
+        note(Origin::assumed, "--enable-prefix-caching",
+             fmt::format("taken as given: {} caches nothing of a model with states without it", name_of(rules)));
     }
 }
 

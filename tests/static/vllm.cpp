@@ -175,6 +175,31 @@ static_assert(vllm::step_unsaid(v28, 160_GiB, false) == 16384 && vllm::step_unsa
 static_assert(vllm::step_unsaid(v27, 160_GiB, false) == 8192 && vllm::step_unsaid(v28, 159_GiB, false) == 8192);
 static_assert(vllm::step_unsaid(v28, 70_GiB, false) == 8192 && vllm::step_unsaid(v28, 69_GiB, false) == 2048);
 static_assert(vllm::step_unsaid(v28, 80_GiB, true) == 2048);
+static_assert(vllm::requests_unsaid(70_GiB, false) == 1024 && vllm::requests_unsaid(69_GiB, false) == 256);
+static_assert(vllm::requests_unsaid(80_GiB, true) == 256 && vllm::requests_unsaid(160_GiB, true) == 1024);
+static_assert(vllm::state_mode_unsaid(v27, "NemotronHForCausalLM") == vllm::StateMode::all &&
+              vllm::state_mode_unsaid(v28, "NemotronHForCausalLM") == vllm::StateMode::align &&
+              vllm::state_mode_unsaid(v27, "Qwen3NextForCausalLM") == vllm::StateMode::align);
+static_assert(vllm::caches_prefixes_unsaid(v27, v4) && vllm::caches_prefixes_unsaid(v28, zamba) &&
+              !vllm::caches_prefixes_unsaid(v27, zamba));
+
+// --- what is checked beside the pool
+constexpr u64 least_step_less_block(u32 release, bool caching) {  // 0: an aligned block; else nothing is asked
+    const vllm::Rules rules = vllm::rules_of_release(release).value();
+    vllm::Design made{};
+    static_cast<void>(vllm::Engine{.options = {.prefix_caching = caching}, .rules = rules}.design(zamba, {}, made));
+    const u64 least = vllm::least_step(made, rules);
+    return least == 0 ? ~u64{0} : made.blocks.block - least;
+}
+static_assert(least_step_less_block(17, true) == 0 && least_step_less_block(26, true) == 0);
+static_assert(least_step_less_block(16, true) != 0 && least_step_less_block(27, true) != 0 &&
+              least_step_less_block(26, false) != 0);
+constexpr u64 most_captured_of(u32 release) {
+    const vllm::Rules rules = vllm::rules_of_release(release).value();
+    constexpr Bytes there[] = {1_GiB};
+    return vllm::most_captured(vllm::Engine{.rules = rules}.start(zamba, {}, {there, 1}), rules);
+}
+static_assert(most_captured_of(19) == off_scale && most_captured_of(20) < u64{1} << 30);
 static_assert(!vllm::overlaps_unsaid(vllm::rules_of_release(13).value()) &&
               vllm::overlaps_unsaid(vllm::rules_of_release(14).value()));
 constexpr vllm::Rules v26 = vllm::rules_of_release(26).value();

@@ -93,7 +93,7 @@ TEST_CASE("a budget's GPU still decides what the engine chooses by it", "[cli][s
     if (!known()) {
         return;
     }
-    const std::string asked = "gemma-3-27b --kv-budget 20GiB --tokens 8k --engine vllm --gpu ";
+    const std::string asked = "gemma-3-1b --kv-budget 10GiB --tokens 8k --engine vllm --gpu ";
     const json large = checked("fit", asked + "h100");
     const json small = checked("fit", asked + "l4");
     CHECK(large["units_per_request"] != small["units_per_request"]);  // tokens of a step, by the GPU

@@ -40,7 +40,7 @@ TEST_CASE("TensorRT-LLM: a line without max_batch_size has slots of states for 2
     const json said = judged("--gpu h200 --batch 1", line + " --max_batch_size 2048", 1);
     CHECK(unsaid["refusal"] == said["refusal"]);
     CHECK(unsaid["refusal"].get<std::string>().find("2,049 state slots") != std::string::npos);
-    CHECK(says(unsaid, "slots of states for 2,048, as TensorRT-LLM starts"));
+    CHECK(says(unsaid, "says no --max-batch-size: 2,048, what TensorRT-LLM's server takes"));
     CHECK(!says(said, "slots of states"));
     judged("--gpu h200 --batch 1", line + " --max_batch_size 64", 0);
     CHECK(!says(judged("--gpu h200", "trtllm-serve llama-3.1-8b --max_seq_len 8192", 0), "slots of states"));

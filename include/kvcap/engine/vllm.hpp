@@ -4,6 +4,7 @@
 #pragma once
 
 #include <kvcap/engine/demand.hpp>
+#include <kvcap/engine/vllm/checks.hpp>
 #include <kvcap/engine/vllm/context_ranks.hpp>
 #include <kvcap/engine/vllm/defaults.hpp>
 #include <kvcap/engine/vllm/engine.hpp>

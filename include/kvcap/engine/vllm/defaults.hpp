@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What does vLLM take where its command line says nothing? The API server's defaults, by version and GPU.
-// Source: config/vllm.py (async_scheduling, use_v2_model_runner), engine/arg_utils.py (get_batch_defaults) and
-// config/cache.py (gpu_memory_utilization) in the source packages of 0.10.0 to 0.28.0.
+// Source: config/vllm.py (async_scheduling, use_v2_model_runner), engine/arg_utils.py (get_batch_defaults,
+// _set_default_*), config/cache.py (gpu_memory_utilization) and models/config.py (MambaModelConfig) in the source
+// packages of 0.10.0 to 0.28.0.
 #pragma once
 
 #include <kvcap/engine/vllm/names.hpp>
@@ -16,6 +17,37 @@ constexpr u64 step_unsaid(const Rules& rules, Bytes memory, bool a100) noexcept 
         return 16384;
     }
     return memory.value >= 70 * gib && !a100 ? 8192 : 2048;
+}
+
+/// `--max-num-seqs`, but never more than a step has tokens (arg_utils.py takes the smaller).
+constexpr u64 requests_unsaid(Bytes memory, bool a100) noexcept {
+    constexpr u64 gib = u64{1} << 30;
+    return memory.value >= 160 * gib || (memory.value >= 70 * gib && !a100) ? 1024 : 256;
+}
+
+/// `--enable-prefix-caching`: for models with states beside attention by version, for states alone never.
+constexpr bool caches_prefixes_unsaid(const Rules& rules, const ModelSpec& model) noexcept {
+    bool states = false;
+    bool attends = false;
+    for (const LayerForm& form : model.forms) {
+        states = states || is_state(form);
+        attends = attends || !is_state(form);
+    }
+    return !states || (attends && rules.has(Change::caches_states));
+}
+
+/// `--mamba-cache-mode` under prefix caching, also where "none" is said: "all" was the default of these classes, whose
+/// kernels can keep every block's state (SupportsMambaPrefixCaching).
+constexpr StateMode state_mode_unsaid(const Rules& rules, const char* architecture) noexcept {
+    constexpr const char* classes[] = {"BambaForCausalLM",    "FalconH1ForCausalLM", "GraniteMoeHybridForCausalLM",
+                                       "JambaForCausalLM",    "MambaForCausalLM",    "FalconMambaForCausalLM",
+                                       "Mamba2ForCausalLM",   "NemotronHForCausalLM", "NemotronHPuzzleForCausalLM",
+                                       "Zamba2ForCausalLM"};
+    bool keeps_all = false;
+    for (const char* each : classes) {
+        keeps_all = keeps_all || same_text(each, architecture);
+    }
+    return keeps_all && !rules.has(Change::aligns_states) ? StateMode::all : StateMode::align;
 }
 
 /// `--async-scheduling`: two batches in flight. Off beside drafts that are none of EAGLE, MTP or a draft model, and

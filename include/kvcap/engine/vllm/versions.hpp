@@ -50,6 +50,11 @@ enum class Change : u8 {
     larger_share,            // gpu_memory_utilization 0.92; before: 0.9
     longer_step,             // steps of 16,384 tokens on GPUs of 160 GiB and more; before: 8,192
     any_block,               // `--block-size` takes any number; before: a list (names.hpp)
+    blocks_in_step,          // state mode "align": a block is at most a step (checks.hpp)
+    divides_blocks,          // and no longer: a wider block is filled by several steps
+    captures_by_block,       // a block for every request of decode graphs beside states (checks.hpp)
+    caches_states,           // prefix caching of models with states unless it is switched off; before: on request
+    aligns_states,           // then in mode "align"; before: "all" for the classes that have it (defaults.hpp)
 };
 
 /// merged: yyyymmdd (of the pull request, or of the first release where the day is not known). release: first
@@ -71,10 +76,12 @@ inline constexpr ChangeRow changes[] = {
     {Change::auto_length, 20251223, 14, "kv_cache_utils.py _auto_fit_max_model_len"},
     {Change::aligned_states, 20260123, 15, "PR 30877: config/cache.py mamba_cache_mode"},
     {Change::stage_pages, 20260219, 17, "kv_cache_utils.py _project_kv_cache_groups_to_worker"},
+    {Change::blocks_in_step, 20260307, 17, "PR 34445: config/vllm.py validate_block_size"},
     {Change::grows_below_1_5, 20260312, 18, "PR 36684: kv_cache_utils.py .._groups_uniform_page_size"},
     {Change::backend_chooses_block, 20260320, 18, "platforms/interface.py update_block_size_for_backend"},
     {Change::any_block, 20260320, 18, "config/cache.py block_size"},
     {Change::fit_counts_groups, 20260402, 19, "kv_cache_utils.py _max_memory_usage_bytes_from_groups"},
+    {Change::captures_by_block, 20260331, 20, "PR 38270: config/compilation.py resolve_cudagraph_mode_.."},
     {Change::window_values, 20260427, 20, "kv_cache_interface.py SlidingWindowSpec.head_size_v"},
     {Change::packed_latents, 20260427, 20, "kv_cache_utils.py group_and_unify_kv_cache_specs"},
     {Change::larger_share, 20260427, 20, "config/cache.py gpu_memory_utilization"},
@@ -98,8 +105,11 @@ inline constexpr ChangeRow changes[] = {
     {Change::latent_128, 20260730, 27, "PR 50000: platforms/interface.py _align_hybrid_block_size"},
     {Change::concurrency_by_blocks, 20260810, 27, "kv_cache_utils.py get_max_concurrency_.."},
     {Change::falls_back, 20260810, 27, "kv_cache_utils.py _try_get_full_allocation_fallback_groups"},
+    {Change::divides_blocks, 20260810, 27, "core/sched/scheduler.py _mamba_block_aligned_split"},
     {Change::values_compare, 20260820, 28, "kv_cache_interface.py AttentionSpec.head_size_v"},
     {Change::longer_step, 20260820, 28, "engine/arg_utils.py get_batch_defaults"},
+    {Change::caches_states, 20260820, 28, "engine/arg_utils.py .._and_prefix_caching_args"},
+    {Change::aligns_states, 20260820, 28, "models/config.py MambaModelConfig"},
     {Change::keeps_extra, 20260820, 28, "kv_cache_utils.py get_kv_cache_configs, extra_retained_tokens"},
     {Change::zero_retention, 20260817, 29, "PR 52216: config/cache.py prefix_cache_retention_interval"},
     {Change::spares_null_block, 20260820, 29, "PR 47272: kv_cache_utils.py get_kv_cache_configs"},

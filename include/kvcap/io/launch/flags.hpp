@@ -69,7 +69,12 @@ inline constexpr LaunchFlag vllm_flags[] = {
     {"--attention-backend", LaunchField::text},
     {"--mamba-cache-mode", LaunchField::text},
     {"--async-scheduling", LaunchField::text, false},
+    {"--no-async-scheduling", LaunchField::text, false},
+    {"--enable-prefix-caching", LaunchField::text, false},
     {"--no-enable-prefix-caching", LaunchField::text, false},
+    {"--enforce-eager", LaunchField::text, false},
+    {"--spec-method", LaunchField::text},
+    {"--spec-tokens", LaunchField::count},
     {"--disable-hybrid-kv-cache-manager", LaunchField::text, false},
 };
 
