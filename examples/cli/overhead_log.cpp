@@ -26,8 +26,13 @@ MeasuredOverhead overhead_from(const std::string& path) {
                     fmt::format("{} of {}: {}", start.engine, path, measured->how)};
         }
     }
-    stop(Exit::bad_input,
-         "--overhead-from: " + path + " does not print what weights, activations and the cache took");
+    std::string lacking;
+    for (const LogStart& start : reading.starts) {
+        const std::string lines = report::overhead::lacking(start);
+        lacking += lines.empty() ? "" : fmt::format("; of {} it lacks {}", start.engine, lines);
+    }
+    stop(Exit::bad_input, fmt::format("--overhead-from: {} does not print what weights, activations and the cache took{}",
+                                      path, reading.starts.empty() ? ": no line of an engine's start" : lacking));
 }
 
 }  // namespace kvcap::cli

@@ -19,6 +19,11 @@ inline void read_argument(Start& start, std::string_view key, std::string_view v
                                {"page_size", "page_size"},
                                {"context_length", "max_model_len"},
                                {"max_total_tokens", "requested_max_total_tokens"},
+                               {"max_running_requests", "requested_running"},
+                               {"max_mamba_cache_size", "requested_state_slots"},
+                               {"mamba_full_memory_ratio", "state_ratio"},
+                               {"swa_full_tokens_ratio", "swa_ratio"},
+                               {"chunked_prefill_size", "chunked_prefill"},
                                {"speculative_algorithm", "spec_method"},
                                {"attention_backend", "attention_backend"}};
     const Datum datum = literal(value, line);
@@ -181,6 +186,7 @@ inline constexpr Rule rules[] = {
     {"Capture cuda graph end", {}, Keep::last, read_graph},
     {"Capture target decode CUDA graph end", {}, Keep::last, read_graph},
     {"max_total_num_tokens={n}, chunked_prefill_size", {}, Keep::last, read_totals},
+    {"max_total_num_tokens={n}, max_running_requests", {}, Keep::last, read_totals},
     {"max_total_tokens={n} is larger than the profiled value {n}", "requested_max_total_tokens,profiled_tokens",
      Keep::lowest, read_profiled},
     {"Tree cache initialized: ", {}, Keep::last, read_tree},

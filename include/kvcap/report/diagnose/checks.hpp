@@ -5,6 +5,8 @@
 
 #include <kvcap/report/diagnose/finding.hpp>
 
+#include <algorithm>
+
 namespace kvcap::inline v1::report {
 
 /// printed: as in the log. low, high: what the other figures allow.
@@ -80,15 +82,44 @@ inline void vllm(Diagnosis& on, Checks& all) {
         {"block_size_metrics"}, block, block);
 }
 
-inline void sglang(Diagnosis& on, Checks& all) {
+/// Its full and window tokens, in the lines that print them again.
+inline void window_pools(Diagnosis& on, Checks& all) {
+    const double full = on["full_layer_tokens"], window = on["swa_layer_tokens"];
+    add(on, all, "capacity_tokens", "max_total_num_tokens is the full layers' tokens", {"full_layer_tokens"}, full,
+        full);
+    add(on, all, "full_size", "both lines print the same full tokens", {"full_layer_tokens"}, full, full);
+    add(on, all, "swa_size", "both lines print the same window tokens", {"swa_layer_tokens"}, window, window);
+}
+
+/// The parts of lines that only some models or builds print; checks of them are asked where one of them is there.
+inline bool any_of(const Diagnosis& on, std::initializer_list<std::string_view> facts) {
+    return std::any_of(facts.begin(), facts.end(), [&](std::string_view fact) { return on.has(fact); });
+}
+
+inline void full_tokens(Diagnosis& on, Checks& all) {
     const double page = known(on["page_size"]) ? on["page_size"] : 1;
     const double rate_low = on.low("bytes_per_full_token"), rate_high = on.high("bytes_per_full_token");
     add(on, all, "full_tokens", "tokens are the pool by bytes a token, in whole pages",
         {"bytes_per_full_token", "available_kv_gib"}, on.low("available_kv_gib") * gib / rate_high - page,
         on.high("available_kv_gib") * gib / rate_low);
+}
+
+inline void profile(Diagnosis& on, Checks& all) {
     const double rest = on["profiled_available_gb"] - on["profiled_total_gb"] * (1 - on["profiled_fraction"]);
     add(on, all, "rest_memory_gb", "the rest is what is free less total x (1 - share)",
         {"profiled_available_gb", "profiled_total_gb", "profiled_fraction"}, rest - 0.0151, rest + 0.0151);
+}
+
+inline void sglang(Diagnosis& on, Checks& all) {
+    if (any_of(on, {"full_tokens", "bytes_per_full_token"})) {
+        full_tokens(on, all);
+    }
+    if (any_of(on, {"rest_memory_gb", "profiled_available_gb"})) {
+        profile(on, all);
+    }
+    if (any_of(on, {"full_layer_tokens", "swa_size"})) {
+        window_pools(on, all);
+    }
     const double total = on["avail_before_weights_gb"] - on["avail_after_weights_gb"];
     add(on, all, "weights_gb", "weights are what loading took", {"avail_before_weights_gb", "avail_after_weights_gb"},
         total - 0.0151, total + 0.0151);

@@ -39,6 +39,14 @@ inline std::string word(const logs::Datum& row, std::string_view name) {
     return {};
 }
 
+/// Cells of all streams: a line prints those of each.
+inline double all_cells(double cells, double streams) {
+    return cells * (known(streams) ? streams : 1);
+}
+inline Sentence cells_words(double cells, double streams) {
+    return streams > 1 ? said("{:.0f} streams of {} cells", streams, commas(cells)) : said("{} cells", commas(cells));
+}
+
 inline void quantised(Diagnosis& on, const std::string& type, double amount) {
     if (type == "f16" || type == "bf16") {
         Finding& found = on.add("quantise", {}, said("{:.2f} MiB in {}", amount, type),
@@ -54,10 +62,10 @@ inline void quantised(Diagnosis& on, const std::string& type, double amount) {
 }
 
 inline void one_cache(Diagnosis& on) {
-    const double amount = on["kv_mib"], cells = on["cells"], layers = on["kv_layers"];
+    const double amount = on["kv_mib"], layers = on["kv_layers"], cells = all_cells(on["cells"], on["streams"]);
     if (known(amount, cells) && cells > 0) {
         on.add("bytes-per-token", {"kv_mib", "cells"},
-               said("{:.2f} MiB for {} cells", amount, commas(cells)),
+               said("{:.2f} MiB for {}", amount, cells_words(on["cells"], on["streams"])),
                said("{} bytes a token", commas(amount * mib / cells)))
             .with("bytes_per_token", amount * mib / cells)
             .with("per_layer", amount * mib / cells / layers);
@@ -123,8 +131,8 @@ inline void contexts(Diagnosis& on) {
     const logs::Datum* all = on.find("contexts");
     for (std::size_t i = 0; all != nullptr && i < all->items.size(); ++i) {
         const logs::Datum& one = all->items[i].value;
-        const double amount = field(one, "kv_mib"), layers = field(one, "kv_layers"), cells = field(one, "cells"),
-                     total = on["n_layer"];
+        const double amount = field(one, "kv_mib"), layers = field(one, "kv_layers"), total = on["n_layer"],
+                     cells = all_cells(field(one, "cells"), field(one, "streams"));
         if (i > 0) {
             on.add("draft-cost", {},
                    said("the draft context: {:.2f} MiB of cache, {:.2f} MiB of graph", amount,
