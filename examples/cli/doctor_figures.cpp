@@ -90,16 +90,14 @@ PrintedFigure take_like(const PrintedFigure& like, std::vector<PrintedFigure>& s
     const auto cache = [](const PrintedFigure& one) {
         return one.figure == "kv_mib" || one.figure.ends_with("_cache_mib");
     };
-    const auto alike = [&](const PrintedFigure& one) {
-        const bool unnamed = one.figure == "kv_mib" || like.figure == "kv_mib";
-        return one.figure == like.figure || (cache(one) && cache(like) && unnamed);
+    const auto named = [&](const PrintedFigure& one) { return one.figure == like.figure; };
+    const auto same = [&](const PrintedFigure& one) { return named(one) && one.layers == like.layers; };
+    const auto unnamed = [&](const PrintedFigure& one) {  // no line of the rules names a cache's kind
+        return cache(one) && cache(like) && one.layers == like.layers;
     };
-    auto found = std::find_if(some.begin(), some.end(),
-                              [&](const PrintedFigure& one) { return alike(one) && one.layers == like.layers; });
-    if (found == some.end()) {
-        found = std::find_if(some.begin(), some.end(),
-                             [&](const PrintedFigure& one) { return one.figure == like.figure; });
-    }
+    auto found = std::find_if(some.begin(), some.end(), same);
+    found = found == some.end() ? std::find_if(some.begin(), some.end(), unnamed) : found;
+    found = found == some.end() ? std::find_if(some.begin(), some.end(), named) : found;
     if (found == some.end()) {
         return {.figure = like.figure};
     }

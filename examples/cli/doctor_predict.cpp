@@ -175,8 +175,8 @@ Prediction best_reading(const LogStart& start, const Model& model, const std::ve
     if (agreeing.size() > 1) {
         first.reason += first.reason.empty() ? "" : "; ";
         first.reason += fmt::format(
-            "{} readings give it ({}); the version, the parallel sizes or the dtype in the log would decide",
-            agreeing.size(), fmt::join(agreeing, "; "));
+            "{} readings give it ({}); {} in the log would decide", agreeing.size(), fmt::join(agreeing, "; "),
+            start.engine == "llama.cpp" ? "n_ubatch" : "the version, the parallel sizes or the dtype");
     } else if (agreeing.empty() && first.asked && open.size() > 1) {
         first.reason = fmt::format("nor does any other of {} readings of what the log does not say", open.size());
     }

@@ -122,7 +122,7 @@ std::vector<OpenReading> with_steps(const LogStart& start, const std::vector<Ope
         return {};
     }
     std::vector<OpenReading> all;
-    const std::vector<u32> usual = windows ? std::vector<u32>{1024, 2048, 4096, 256, 128}
+    const std::vector<u32> usual = windows ? std::vector<u32>{1024, 2048, 256, 128}
                                            : std::vector<u32>{2048, 8192, 16384};
     for (const u32 step : usual) {
         for (OpenReading one : open) {

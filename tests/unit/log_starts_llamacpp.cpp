@@ -148,7 +148,7 @@ TEST_CASE("llama.cpp: what a start's amounts mean", "[log]") {
     CHECK(finding(start, "offload").meaning == "all of them");
     CHECK(overhead(start).first == about(304.75 / 1'024));
     CHECK(overhead(start).second == "compute buffer");
-    CHECK(all_agree(start, 2));
+    CHECK(all_agree(start, 3));
     CHECK(finding(only("load_tensors: offloaded 20/37 layers to GPU\n"), "offload").meaning ==
           "the rest runs on the host, its cache too");
     CHECK_FALSE(all_agree(
@@ -179,12 +179,17 @@ TEST_CASE("llama.cpp: the cells of a line are those of each stream", "[log]") {
         "624.00 MiB\n");
     CHECK(figure(windowed, "slope-constant", "bytes_per_token") == 81'920);  // 10 layers of 16 heads of 128
     CHECK(said(windowed, "caches").find("kv_type_v: f16, streams: 2}") != std::string::npos);
-    const LogStart drafts = only(line("4/4") + "srv: creating MTP draft context\n" +
+    const LogStart drafts = only("print_info: n_layer = 36\n" + line("4/4") + "srv: creating MTP draft context\n" +
                                  "llama_kv_cache: size = 32.00 MiB ( 16384 cells, 1 layers, 4/1 seqs), K (f16): 16.00 "
                                  "MiB, V (f16): 16.00 MiB\n");
     CHECK(figure(drafts, "attention-layers", "bytes_per_token") ==
-          about(kvcap::logs::number(kvcap::logs::words("4096.00")).value() * mib / 32'768));
+          about(4096 * mib / 32'768));
     CHECK(only("llama_kv_cache: size = 0.01 MiB ( 8192 cells, 1 layers, 4/4 seqs)\n").unusable.size() == 2);
+    const std::string context = "llama_context: n_ctx         = 32768\n";
+    CHECK(all_agree(only(context + line("4/4")), 2));
+    CHECK_FALSE(all_agree(only(context + line("4/2")), 2));  // 16,384 cells for a context of 32,768
+    CHECK_FALSE(all_agree(only("llama_kv_cache: size = 9.00 MiB ( 512 cells, 9 layers, 1/1 seqs), K (f16): 4.00 MiB, V "
+                               "(f16): 4.00 MiB\n" + line("1/1")), 2));  // of two caches one is not its K and V
 }
 
 TEST_CASE("llama.cpp: attention beside states, and a draft's own context", "[log]") {

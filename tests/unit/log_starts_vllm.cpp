@@ -194,7 +194,8 @@ TEST_CASE("vLLM: what the printed tokens are follows from the version", "[log]")
     CHECK(meaning("0.28.0", "12,624,000", "96.31") == by_requests);
     CHECK(finding(start("0.28.0", "12,624,000", "96.31"), "blocks").seen.empty());
     CHECK(finding(start("0.21.0", "12,624,000", "96.31"), "blocks").seen.empty());
-    CHECK(meaning("0.20.2rc1.dev3+gd1", "12,624,000", "96.31") == by_requests);  // builds of 0.20 print either
+    CHECK(meaning("0.20.2rc1.dev3+gd1", "12,624,000", "96.31").starts_with("two readings: "));  // builds print either
+    CHECK(meaning("0.20.2rc1.dev3+gd1", "12,624,001", "96.31") == by_requests);
     CHECK_FALSE(finding(start("0.20.2rc1.dev3+gd1", "12,624,000", "96.31"), "blocks").seen.empty());
     CHECK(meaning("0.19.1", "12,624,000", "96.31") ==
           "tokens are blocks x block of one group: so many requests fit at full length");

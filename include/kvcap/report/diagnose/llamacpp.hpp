@@ -47,7 +47,12 @@ inline Sentence cells_words(double cells, double streams) {
     return streams > 1 ? said("{:.0f} streams of {} cells", streams, commas(cells)) : said("{} cells", commas(cells));
 }
 
+/// What another type would take; nothing of a cache that holds nothing.
 inline void quantised(Diagnosis& on, const std::string& type, double amount) {
+    if (!(amount > 0)) {
+        return;
+    }
+    const auto told = [&](const Finding& one) { return one.kind == "q4-is-4.5-bits"; };
     if (type == "f16" || type == "bf16") {
         Finding& found = on.add("quantise", {}, said("{:.2f} MiB in {}", amount, type),
                                 said("q8_0 would take {:.0f} MiB", amount * q8_of_f16), "-ctk q8_0 -ctv q8_0");
@@ -55,7 +60,7 @@ inline void quantised(Diagnosis& on, const std::string& type, double amount) {
             .with("q8_mib", amount * q8_of_f16)
             .with("gain_mib", amount * (1 - q8_of_f16));
         found.gain_bytes = amount * (1 - q8_of_f16) * mib;
-    } else if (type == "q4_0") {
+    } else if (type == "q4_0" && std::none_of(on.findings.begin(), on.findings.end(), told)) {
         on.add("q4-is-4.5-bits", {}, "q4_0", "18 bytes for 32 values: 4.5 bits, 12.5% above 4")
             .with("ratio", 18.0 / 16);
     }
@@ -63,7 +68,7 @@ inline void quantised(Diagnosis& on, const std::string& type, double amount) {
 
 inline void one_cache(Diagnosis& on) {
     const double amount = on["kv_mib"], layers = on["kv_layers"], cells = all_cells(on["cells"], on["streams"]);
-    if (known(amount, cells) && cells > 0) {
+    if (amount > 0 && cells > 0) {
         on.add("bytes-per-token", {"kv_mib", "cells"},
                said("{:.2f} MiB for {}", amount, cells_words(on["cells"], on["streams"])),
                said("{} bytes a token", commas(amount * mib / cells)))

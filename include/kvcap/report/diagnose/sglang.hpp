@@ -127,7 +127,7 @@ inline void share(Diagnosis& on) {
             .with("tokens_before_pages", pool * gib / rate)
             .with("low", on.low("available_kv_gib") * gib / rate)
             .with("high", on.high("available_kv_gib") * gib / rate)
-            .with("weights_gb", weights);
+            .with("weights_gb", weights >= 0 ? weights : std::nan(""));
     }
     const double total = on["profiled_total_gb"], fraction = on["profiled_fraction"],
                  free = on["profiled_available_gb"];

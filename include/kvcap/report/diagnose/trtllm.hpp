@@ -28,7 +28,7 @@ inline void fraction(Diagnosis& on) {
 /// divided so, and without a length there is no request to speak of.
 inline void reserved(Diagnosis& on, double token) {
     const double length = on["max_model_len"], given = on["tokens_per_block"], pool = on.high("kv_gib");
-    if (!known(token) || on.has("pools") || on["window"] < length) {
+    if (!(token > 0 && token <= gib) || on.has("pools") || on["window"] < length) {
         return;
     }
     const double block = known(given) && given > 0 ? given : 1;

@@ -40,8 +40,8 @@ inline void tokens_in_blocks(Diagnosis& on, double tokens) {
     }
 }
 
-/// agrees: tokens are concurrency x length, to the printed digits.
-inline std::string reported_words(TokenRule rule, bool agrees, bool both) {
+/// agrees: tokens are concurrency x length, to the printed digits. whole: they are whole blocks of 16 too.
+inline std::string reported_words(TokenRule rule, bool agrees, bool both, bool whole) {
     if (rule == TokenRule::requests && both && !agrees) {
         return "from 0.21 on tokens are concurrency x length, and these are not: the lines are of unlike starts";
     }
@@ -52,6 +52,10 @@ inline std::string reported_words(TokenRule rule, bool agrees, bool both) {
     if (rule == TokenRule::blocks) {
         return both ? "tokens are blocks x block of one group: so many requests fit at full length"
                     : "tokens are blocks // groups x block: of several groups more are admitted";
+    }
+    if (rule == TokenRule::unsaid && whole) {
+        return "two readings: before vLLM 0.21 blocks of one group, from 0.21 on concurrency x length, which holds at "
+               "this length only";
     }
     return "tokens are concurrency x length: they hold at this length only";
 }
@@ -72,7 +76,7 @@ inline void reported(Diagnosis& on) {
         known(at_once) ? said("{} tokens, {} requests of {}", commas(tokens), on.text("concurrency"),
                               commas(length))
                        : said("{} tokens, requests of at most {}", commas(tokens), commas(length)),
-        reported_words(token_rule(on), agrees, known(at_once)));
+        reported_words(token_rule(on), agrees, known(at_once), std::fmod(tokens, 16) == 0));
     found.with("tokens", tokens).with("ratio", ratio).with("concurrency", at_once);
     if (known(at_once)) {
         found.with("admitted_tokens", std::floor(at_once * length));
@@ -260,8 +264,9 @@ inline void graphs(Diagnosis& on) {
         found.with("graph_gib", held).with("used", used).with("gain", held / pool).with("unused_gib", held - used);
         found.gain_bytes = (known(used) ? held - used : held) * gib;
     }
-    if (known(graph, delta) && delta > 0 && graph > 0) {
-        const double card = graph / delta;
+    const double card = graph / delta;
+    const bool holds = !known(pool) || card * on["gpu_memory_utilization"] >= pool;  // else a figure is misprinted
+    if (known(card) && delta > 0 && graph > 0 && holds) {
         Finding& found = on.add(
             "card-size", {"graph_estimate_gib", "equivalent_utilization"},
             said("{:.2f} GiB are {:.4f} of the card", graph, delta),
