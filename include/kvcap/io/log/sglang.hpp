@@ -97,8 +97,8 @@ inline void read_pool(Start& start, const Hit& hit, const Words&) {
 
 inline void read_state(Start& start, const Hit& hit, const Words&) {
     start.results = true;
-    put_found(start, hit, "intermediate_ssm_state_cache size: {d}GB", "intermediate_ssm_gb", Keep::lowest);
-    put_found(start, hit, "intermediate_conv_window_cache size: {d}GB", "intermediate_conv_gb", Keep::lowest);
+    put_found(start, hit, "intermediate_ssm_state_cache size: {d} GB", "intermediate_ssm_gb", Keep::lowest);
+    put_found(start, hit, "intermediate_conv_window_cache size: {d} GB", "intermediate_conv_gb", Keep::lowest);
 }
 
 inline void read_calculation(Start& start, const Hit& hit, const Words&) {
@@ -170,7 +170,7 @@ inline constexpr Rule rules[] = {
     {"Setting page_size to {n}", "page_size"},
     {"Setting swa_full_tokens_ratio to {d} for {w}", "swa_ratio,arch"},
     {"KV Cache is allocated", {}, Keep::last, read_pool},
-    {"Mamba Cache is allocated. max_mamba_cache_size: {n}, conv_state size: {d}GB, ssm_state size: {d}GB",
+    {"Mamba Cache is allocated. max_mamba_cache_size: {n}, conv_state size: {d} GB, ssm_state size: {d} GB",
      "state_slots,conv_state_gb,ssm_state_gb", Keep::lowest, read_state},
     {"Use sliding window memory pool. full_layer_tokens={n}, swa_layer_tokens={n}",
      "full_layer_tokens,swa_layer_tokens"},
