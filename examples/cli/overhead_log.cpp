@@ -31,8 +31,9 @@ MeasuredOverhead overhead_from(const std::string& path) {
         const std::string lines = report::overhead::lacking(start);
         lacking += lines.empty() ? "" : fmt::format("; of {} it lacks {}", start.engine, lines);
     }
-    stop(Exit::bad_input, fmt::format("--overhead-from: {} does not print what weights, activations and the cache took{}",
-                                      path, reading.starts.empty() ? ": no line of an engine's start" : lacking));
+    lacking = reading.starts.empty() ? ": no line of an engine's start" : lacking;
+    stop(Exit::bad_input, "--overhead-from: " + path + " does not print what weights, activations and the cache took" +
+                              lacking);
 }
 
 }  // namespace kvcap::cli

@@ -145,10 +145,11 @@ inline void trtllm(Diagnosis& on, Checks& all) {
             tokens, tokens);
     }
     add(on, all, "kv_gib", "the pool is at most what is free", {"available_gib"}, 0, on.high("available_gib"));
-    if (on.has("blocks_per_sequence")) {  // a window keeps one block more than it fills
-        const double each = std::ceil(std::min(on["window"], on["max_model_len"]) / on["tokens_per_block"]);
-        add(on, all, "blocks_per_sequence", "a sequence's blocks hold its window", {"window", "tokens_per_block"}, each,
-            each + 1);
+    if (on.has("blocks_per_sequence")) {  // a window keeps one block more than it fills, or is cut to its pool
+        const double block = on["tokens_per_block"], length = on["max_model_len"];
+        add(on, all, "blocks_per_sequence", "a sequence's blocks hold its window",
+            {"window", "tokens_per_block", "max_model_len"}, std::ceil(std::min(on["window"], length) / block),
+            std::ceil(length / block) + 1);
     }
 }
 
