@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // kvcap doctor LOG: what did the engine print, what does it mean, and does it agree with the engine's rules?
+#include "doctor_facts.hpp"
 #include "doctor_predict.hpp"
+#include "doctor_target.hpp"
 #include "screen.hpp"
 
 #include <kvcap/report/diagnose/implausible.hpp>
@@ -37,54 +39,15 @@ LogReading read(const std::string& path) {
     return read_log(in);
 }
 
-std::string lines_words(const std::vector<u64>& lines) {
-    return lines.empty() ? "" : fmt::format("  [line{} {}]", lines.size() > 1 ? "s" : "", fmt::join(lines, ", "));
-}
-
 std::string heading(const report::Doctored& one, const Session& session) {
     const logs::Facts& facts = one.start.facts;
     std::string rest;
-    for (const char* key : {"generation", "version", "model", "arch"}) {
+    for (const char* key : {"generation", "version", facts.has("model") ? "model" : "served_name", "arch"}) {
         rest += facts.has(key) ? "  " + facts.text(key) : "";
     }
     rest += one.start.service.empty() ? "" : "  (" + one.start.service + ")";
     const std::string folded = broken_paragraph(one.start.engine + rest);
     return session.bold(one.start.engine) + folded.substr(one.start.engine.size()) + '\n';
-}
-
-/// The figures that are always worth a line, as printed, with the line they came from.
-std::string figures(const logs::Facts& facts) {
-    std::string out;
-    for (const char* key : {"tp",
-                            "pp",
-                            "dp",
-                            "dcp",
-                            "kv_dtype",
-                            "max_model_len",
-                            "weights_gib",
-                            "weights_gb",
-                            "available_kv_gib",
-                            "needed_kv_gib",
-                            "capacity_tokens",
-                            "concurrency",
-                            "gpu_blocks",
-                            "block_size",
-                            "state_slots",
-                            "cells",
-                            "kv_mib",
-                            "rs_mib",
-                            "compute_mib",
-                            "kv_gib",
-                            "error_category"}) {
-        if (const logs::Datum* datum = facts.find(key)) {
-            const std::string value = datum->kind == logs::Datum::Kind::integer
-                                          ? report::with_commas(static_cast<double>(datum->integer))
-                                          : datum->words;
-            const std::string line = datum->line == 0 ? "" : lines_words({datum->line});
-            out += broken_paragraph(fmt::format("  {:<18} {}{}", key, value, line)) + '\n';
-        }
-    }
-    return out;
 }
 
 std::string finding_text(const report::Finding& finding, const Session& session) {
@@ -104,15 +67,27 @@ std::string span_words(double low, double high) {
     return low == high ? plain(low) : fmt::format("{} to {}", plain(low), plain(high));
 }
 
+/// "DP1: 429,344 tokens predicted, 429,344 printed"
+std::string beside(const report::AlsoPredicted& one) {
+    return fmt::format("{}{}{} {} predicted{}, {} printed{}", one.engine, one.engine.empty() ? "" : ": ",
+                       span_words(one.low, one.high), figure_words(one.figure),
+                       one.decides ? "" : " of what the share leaves", plain(one.printed),
+                       one.agrees || one.decides ? "" : " (another build, or memory that no line prints)");
+}
+
 std::string prediction_text(const report::Prediction& prediction, const Session& session) {
     if (!prediction.asked) {
         return broken_paragraph("not predicted: " + prediction.reason) + '\n';
     }
-    std::string text = fmt::format("{} for {}: {} predicted, {} printed", prediction.rules, prediction.model,
-                                   span_words(prediction.low, prediction.high), plain(prediction.printed));
+    std::string text = fmt::format("{} for {}: {}", prediction.rules, prediction.model,
+                                   beside({prediction.figure, prediction.engine, prediction.printed, prediction.low,
+                                           prediction.high, prediction.agrees}));
     if (const auto& at_once = prediction.concurrency; at_once && !prediction.agrees) {
         text += fmt::format("; concurrency {} predicted, {:.2f} printed", span_words(at_once->low, at_once->high),
                             at_once->printed);
+    }
+    for (const report::AlsoPredicted& one : prediction.also) {
+        text += "; " + beside(one);
     }
     text += prediction.agrees ? ": agrees" : ": DISAGREES";
     if (prediction.agrees && prediction.last_budget > prediction.first_budget) {
@@ -140,7 +115,7 @@ std::string unchecked_text(const report::Checks& checks) {
 }
 
 std::string screen(const report::Doctored& one, u64 most, const Session& session) {
-    std::string out = heading(one, session) + figures(one.start.facts) + '\n';
+    std::string out = heading(one, session) + stated_figures(one.start.facts) + '\n';
     for (const report::Check& check : one.checks.made) {
         if (!check.agrees()) {
             out += session.warning(

@@ -2,7 +2,7 @@
 // A log's start as a question to its engine's rules, and the answer beside what was printed.
 #include "doctor_predict.hpp"
 
-#include "doctor_readings.hpp"
+#include "doctor_asking.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,101 +11,7 @@ namespace kvcap::cli {
 
 namespace {
 
-using report::gib;
 using report::Prediction;
-
-constexpr u64 boundless = u64{1} << 50;
-
-/// fact: what is compared. low, high: the budgets that the printed amount stands for; equal when none matters.
-struct Target {
-    std::string fact;
-    std::string face;
-    double low = static_cast<double>(boundless);
-    double high = static_cast<double>(boundless);
-};
-
-Target target_of(const LogStart& start) {
-    report::Diagnosis on{start.facts};
-    const auto between = [&](std::string_view amount, std::string fact, std::string face) {
-        return Target{std::move(fact), std::move(face), on.low(amount) * gib, on.high(amount) * gib};
-    };
-    if (start.engine == "vllm" && on["available_kv_gib"] > 0) {
-        return between("available_kv_gib", on.has("capacity_tokens") ? "capacity_tokens" : "estimated_max_len",
-                       "vllm");
-    }
-    if (start.engine == "tensorrt-llm" && on["kv_gib"] > 0) {
-        return between("kv_gib", "capacity_tokens", "trtllm");
-    }
-    if (start.engine == "sglang") {
-        return {on.has("kv_size_gb") ? "kv_size_gb" : "k_size_gb", "sglang"};
-    }
-    if (start.engine == "llama.cpp" && on.has("n_ctx")) {
-        return {"kv_mib", "llamacpp"};
-    }
-    return {};
-}
-
-/// One question to the rules; not a number when they refuse.
-class Asking {
-public:
-    Asking(const LogStart& start, const Model& model, const Target& target, const OpenReading& open,
-           const EngineFace& face)
-        : flags_{flags_of(start)}, target_{target}, face_{face} {
-        question_.model = &model;
-        if (open.drafts != 0) {
-            flags_["num-speculative-tokens"] = std::to_string(open.drafts);
-        }
-        if (open.step != 0) {
-            flags_["max-num-batched-tokens"] = std::to_string(open.step);
-        }
-        question_.version = open.version;
-        question_.kv_cache_dtype = open.kv_dtype;
-        const bool context = start.engine == "vllm";  // SGLang's prints what one rank holds of every request
-        question_.sharding = split_of(start, open.tp);
-        question_.sharding.cp = context ? question_.sharding.cp : 1;
-        report::Diagnosis on{start.facts};
-        question_.sharding.pp = report::known(on["pp"]) ? static_cast<u32>(std::clamp(on["pp"], 1.0, 64.0)) : 1;
-        const double length = report::known(on["max_model_len"]) ? on["max_model_len"] : on["n_ctx"];
-        question_.max_len = report::known(length) && length >= 1 ? static_cast<u64>(length) : 4096;
-        question_.each = {{.prompt = {question_.max_len}}};
-        question_.counts = {1};
-        question_.flags = &flags_;
-    }
-    /// What the rules say of the target's fact for this budget; `concurrency` is then what they print beside it.
-    double at(double budget) {
-        concurrency = std::nan("");
-        question_.available.assign(question_.sharding.pp, Bytes{static_cast<u64>(budget)});
-        const EngineAnswer answer = face_.ask(question_);
-        rules = answer.rules;
-        if (target_.fact == "estimated_max_len") {
-            return answer.longest_hint != 0 ? static_cast<double>(answer.longest_hint) : std::nan("");
-        }
-        if (!answer.runs()) {
-            return std::nan("");
-        }
-        std::string lines;
-        for (const std::string& line : answer.log) {
-            lines += line + '\n';
-        }
-        for (const LogStart& start : read_log(std::string_view{lines}).starts) {
-            if (const auto value = start.facts.number(target_.fact)) {
-                concurrency = start.facts.number("concurrency").value_or(concurrency);
-                return *value;
-            }
-        }
-        return std::nan("");
-    }
-    const Sharding& split() const { return question_.sharding; }
-
-    std::string rules;
-    double concurrency = std::nan("");
-
-private:
-    EngineFlags flags_;
-    Target target_;
-    const EngineFace& face_;
-    EngineQuestion question_;
-};
 
 /// The least budget whose count is at least `count`. pre: f grows, f(high) >= count.
 template <class F>
@@ -125,22 +31,23 @@ std::string rules_words(const Asking& rules, const LogStart& start, const OpenRe
     words += split.tp == open.tp ? "" : fmt::format(" ({} in attention)", split.tp);
     words += split.cp == 1 ? "" : fmt::format(", DCP {}", split.cp);
     words += open.kv_dtype == "auto" ? "" : ", KV " + open.kv_dtype;
-    words += open.step == 0 ? "" : fmt::format(", steps of {}", report::grouped(open.step));
+    const char* step = start.engine == "llama.cpp" ? "micro-batches" : "steps";
+    words += open.step == 0 ? "" : fmt::format(", {} of {}", step, report::grouped(open.step));
     return words + (open.drafts == 0 ? "" : fmt::format(", {} draft tokens", open.drafts));
 }
 
 /// Of budgets that give the printed count, those that give the printed concurrency too, as it is printed: in hundredths
 /// with vLLM. None does: it disagrees.
-void compare_concurrency(Prediction& found, report::Diagnosis& on, Asking& rules, double least, double most) {
+void compare_concurrency(Prediction& found, const PrintedFigure& wanted, Asking& rules, double least, double most) {
     const auto at_once = [&](double budget) {
         static_cast<void>(rules.at(budget));
-        return rules.concurrency;
+        return rules.said.facts.number("concurrency").value_or(std::nan(""));
     };
     const double low = at_once(least), high = at_once(most);
-    if (!report::known(on["concurrency"], low, high)) {
+    if (!report::known(wanted.value, low, high)) {
         return;
     }
-    const double printed = on["concurrency"], half = on.high("concurrency") - printed;
+    const double printed = wanted.value, half = wanted.half;
     found.concurrency = report::Beside{printed, low, high};
     if (!found.agrees) {
         return;
@@ -154,33 +61,71 @@ void compare_concurrency(Prediction& found, report::Diagnosis& on, Asking& rules
     }
 }
 
+/// The others of the target's figures, in the same lines of the rules. What they do not print is not compared.
+void compare_others(Prediction& found, const Target& target, Asking& rules, double budget) {
+    static_cast<void>(rules.at(budget));
+    std::vector<PrintedFigure> some = figures_of(rules.said);
+    static_cast<void>(take_like(target.figures[0], some));
+    for (std::size_t i = 1; i < target.figures.size(); ++i) {
+        const PrintedFigure& wanted = target.figures[i];
+        const double value = take_like(wanted, some).value;
+        if (report::known(value)) {
+            found.also.push_back({wanted.figure, target.engine, wanted.value, value, value,
+                                  std::abs(value - wanted.value) <= wanted.half});
+            found.agrees = found.agrees && found.also.back().agrees;
+        }
+    }
+}
+
 Prediction ask(const LogStart& start, const Model& model, const Target& target, const OpenReading& open,
                const EngineFace& face) {
     Prediction found;
-    report::Diagnosis on{start.facts};
-    found.printed = on[target.fact];
+    const PrintedFigure& wanted = target.figures[0];
+    found.figure = wanted.figure;
+    found.engine = target.engine;
+    found.printed = wanted.value;
     Asking rules{start, model, target, open, face};
     const double least = std::ceil(target.low), most = std::floor(target.high);
     found.low = rules.at(least);
     found.high = least == most ? found.low : rules.at(most);
     found.rules = rules_words(rules, start, open);
     found.asked = report::known(found.low, found.high);
-    const double half = on.high(target.fact) - found.printed;
-    found.agrees = found.asked && found.printed + half >= found.low && found.printed - half <= found.high;
+    found.agrees = found.asked && wanted.value + wanted.half >= found.low && wanted.value - wanted.half <= found.high;
     if (found.agrees && least < most) {
-        const auto tokens = [&](double budget) { return rules.at(budget); };
-        found.first_budget = first_budget(tokens, least, most, found.printed);
+        const auto count = [&](double budget) { return rules.at(budget); };
+        found.first_budget = first_budget(count, least, most, wanted.value);
         found.last_budget =
-            found.high > found.printed ? first_budget(tokens, found.first_budget, most, found.printed + 1) - 1 : most;
-        found.agrees = rules.at(found.first_budget) == found.printed;
+            found.high > wanted.value ? first_budget(count, found.first_budget, most, wanted.value + 1) - 1 : most;
+        found.agrees = rules.at(found.first_budget) == wanted.value;
     }
     found.count_agrees = found.agrees;
     const bool narrowed = found.agrees && least < most;
-    compare_concurrency(found, on, rules, narrowed ? found.first_budget : least, narrowed ? found.last_budget : most);
+    compare_concurrency(found, target.concurrency, rules, narrowed ? found.first_budget : least,
+                        narrowed ? found.last_budget : most);
     if (!found.agrees) {
         found.first_budget = found.last_budget = 0;
     }
+    if (found.asked) {
+        compare_others(found, target, rules, narrowed ? found.first_budget : least);
+    }
     return found;
+}
+
+/// The first target's answer, and beside it what the same reading says of the others.
+Prediction ask_all_of(const LogStart& start, const Model& model, const std::vector<Target>& targets,
+                      const OpenReading& open, const EngineFace& face) {
+    Prediction all = ask(start, model, targets.front(), open, face);
+    for (std::size_t i = 1; i < targets.size() && all.asked; ++i) {
+        Prediction one = ask(start, model, targets[i], open, face);
+        if (!one.asked) {
+            continue;
+        }
+        const bool decides = targets[i].decides;
+        all.also.push_back({one.figure, one.engine, one.printed, one.low, one.high, one.agrees, decides});
+        all.agrees = all.agrees && (one.agrees || !decides);
+        all.count_agrees = all.count_agrees && (one.count_agrees || !decides);
+    }
+    return all;
 }
 
 const EngineFace* face_named(std::string_view name) {
@@ -194,14 +139,15 @@ const EngineFace* face_named(std::string_view name) {
 
 /// All readings are asked: the first that agrees is told, the others are named; without one, the first that gives the
 /// count though not the concurrency, or else the newest rules' answer.
-Prediction best_reading(const LogStart& start, const Model& model, const Target& target, const EngineFace& face) {
+Prediction best_reading(const LogStart& start, const Model& model, const std::vector<Target>& targets,
+                        const EngineFace& face) {
     Prediction first;
     std::vector<std::string> agreeing;
     std::vector<OpenReading> open = readings(start);
     const auto ask_all = [&](const std::vector<OpenReading>& some) {
         for (const OpenReading& one : some) {
             try {
-                Prediction found = ask(start, model, target, one, face);
+                Prediction found = ask_all_of(start, model, targets, one, face);
                 const bool nearer = found.count_agrees && !first.count_agrees;
                 const bool better = agreeing.empty() && (found.agrees || (found.asked && (nearer || !first.asked)));
                 if (found.agrees) {
@@ -229,8 +175,8 @@ Prediction best_reading(const LogStart& start, const Model& model, const Target&
     if (agreeing.size() > 1) {
         first.reason += first.reason.empty() ? "" : "; ";
         first.reason += fmt::format(
-            "{} readings give it ({}); the version, the parallel sizes or the dtype in the log would decide",
-            agreeing.size(), fmt::join(agreeing, "; "));
+            "{} readings give it ({}); {} in the log would decide", agreeing.size(), fmt::join(agreeing, "; "),
+            start.engine == "llama.cpp" ? "n_ubatch" : "the version, the parallel sizes or the dtype");
     } else if (agreeing.empty() && first.asked && open.size() > 1) {
         first.reason = fmt::format("nor does any other of {} readings of what the log does not say", open.size());
     }
@@ -242,17 +188,19 @@ Prediction best_reading(const LogStart& start, const Model& model, const Target&
 report::Prediction predict(const LogStart& start, const std::string& given) {
     Prediction none;
     none.model = given.empty() ? card_of_log(start) : given;
-    const Target target = target_of(start);
-    const EngineFace* face = face_named(target.face);
+    const std::vector<Target> targets = targets_of(start);
+    const EngineFace* face = face_named(face_of(start));
     if (none.model.empty()) {
         none.reason = "the log names no model that is known here; --model names it";
         return none;
     }
-    if (face == nullptr || !start.facts.has(target.fact)) {
-        none.reason = "the log has no figure that the rules could be asked for";
+    if (face == nullptr || targets.empty()) {
+        const std::string lines = wanted_lines(start);
+        none.reason = "the log has no figure that the rules could be asked for" +
+                      (lines.empty() ? "" : "; they are asked for the lines " + lines);
         return none;
     }
-    Prediction found = best_reading(start, load({.model = none.model, .kv_cache_dtype = "auto"}), target, *face);
+    Prediction found = best_reading(start, load({.model = none.model, .kv_cache_dtype = "auto"}), targets, *face);
     found.model = none.model;
     if (!found.asked && found.reason.empty()) {
         found.reason = "the rules refuse this start";

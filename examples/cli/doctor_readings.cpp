@@ -2,6 +2,8 @@
 // What a log leaves open, as the readings that the rules are asked for, and what it says, as the engine's flags.
 #include "doctor_readings.hpp"
 
+#include "doctor_target.hpp"
+
 #include <algorithm>
 
 namespace kvcap::cli {
@@ -43,9 +45,13 @@ constexpr StatedFlag stated_flags[] = {
     {"vllm", "spec_tokens", "num-speculative-tokens"},
     {"vllm", "prefix_match_unit", "prefix-match-unit"},
     {"sglang", "page_size", "page-size"},
-    {"sglang", "capacity_tokens", "max-total-tokens"},
+    {"sglang", "requested_running", "max-running-requests"},
+    {"sglang", "requested_state_slots", "max-mamba-cache-size"},
+    {"sglang", "chunked_prefill", "chunked-prefill-size"},
+    {"sglang", "state_ratio", "mamba-full-memory-ratio"},
+    {"sglang", "swa_ratio", "swa-full-tokens-ratio"},
     {"tensorrt-llm", "tokens_per_block", "tokens-per-block"},
-    {"llama.cpp", "n_ctx", "ctx-size"},
+    {"llama.cpp", "seqs", "parallel"},
     {"llama.cpp", "n_seq_max", "parallel"},
     {"llama.cpp", "n_ubatch", "ubatch-size"},
     {"llama.cpp", "kv_type_k", "cache-type-k"},
@@ -53,7 +59,8 @@ constexpr StatedFlag stated_flags[] = {
 };
 
 void give(EngineFlags& flags, const LogStart& start, std::string_view fact, std::string_view flag) {
-    if (const logs::Datum* datum = start.facts.find(fact)) {
+    const logs::Datum* datum = start.facts.find(fact);
+    if (datum != nullptr && logs::number(*datum).value_or(1) > 0) {  // -1: SGLang does not cut prefill into steps
         flags[std::string{flag}] =
             datum->kind == logs::Datum::Kind::integer ? std::to_string(datum->integer) : datum->words;
     }
@@ -107,11 +114,17 @@ std::vector<OpenReading> with_drafts(const LogStart& start, const Model& model, 
 }
 
 std::vector<OpenReading> with_steps(const LogStart& start, const std::vector<OpenReading>& open) {
-    if (start.engine != "vllm" || start.facts.has("max_num_batched_tokens") || !start.facts.has("concurrency")) {
+    const bool windows = start.engine == "llama.cpp" && start.facts.has("caches") && !start.facts.has("n_ubatch");
+    const bool requests = std::any_of(start.ranked.begin(), start.ranked.end(),
+                                      [](const logs::Ranked& one) { return one.name == "concurrency"; });
+    const bool steps = start.engine == "vllm" && !start.facts.has("max_num_batched_tokens") && requests;
+    if (!windows && !steps) {
         return {};
     }
     std::vector<OpenReading> all;
-    for (const u32 step : {2048u, 8192u, 16384u}) {
+    const std::vector<u32> usual = windows ? std::vector<u32>{1024, 2048, 256, 128}
+                                           : std::vector<u32>{2048, 8192, 16384};
+    for (const u32 step : usual) {
         for (OpenReading one : open) {
             one.step = step;
             all.push_back(one);
@@ -128,8 +141,32 @@ Sharding split_of(const LogStart& start, u32 tp) {
     return {.tp = std::max(tp / replicas, 1u), .cp = size("dcp")};
 }
 
+/// What every cache of llama.cpp says, or the context that their cells stand for.
+void give_caches(EngineFlags& flags, const LogStart& start) {
+    if (const u64 context = context_of(start); context != 0) {
+        flags["ctx-size"] = std::to_string(context);
+    }
+    const logs::Datum* rows = start.facts.find(start.facts.has("contexts") ? "contexts" : "caches");
+    for (std::size_t i = rows == nullptr ? 0 : rows->items.size(); i-- > 0;) {
+        const logs::Facts row{rows->items[i].value.items};
+        for (const auto& [fact, flag] :
+             {std::pair{"kv_type_k", "cache-type-k"}, std::pair{"kv_type_v", "cache-type-v"}}) {
+            if (row.has(fact)) {
+                flags[flag] = row.text(fact);
+            }
+        }
+    }
+    const bool shared = start.facts.number("streams").value_or(0) == 1 && start.facts.number("seqs").value_or(1) > 1;
+    if (shared || start.facts.is("kv_unified", true)) {
+        flags["kv-unified"] = "";
+    }
+}
+
 EngineFlags flags_of(const LogStart& start) {
     EngineFlags flags;
+    if (start.engine == "llama.cpp") {
+        give_caches(flags, start);
+    }
     for (const StatedFlag& each : stated_flags) {
         if (each.engine == start.engine) {
             give(flags, start, each.fact, each.flag);
@@ -146,7 +183,8 @@ EngineFlags flags_of(const LogStart& start) {
     const std::string overlap = start.facts.text("async_scheduling");
     set("vllm", overlap == "enabled", "async-scheduling");
     set("vllm", overlap == "disabled", "no-async-scheduling");
-    set("llama.cpp", start.facts.is("kv_unified", true), "kv-unified");
+    set("sglang", start.facts.is("prefix_caching", false), "disable-radix-cache");
+    set("llama.cpp", start.facts.is("swa_full", true), "swa-full");
     return flags;
 }
 

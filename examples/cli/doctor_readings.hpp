@@ -25,7 +25,7 @@ std::vector<OpenReading> readings(const LogStart& start);
 std::vector<OpenReading> with_drafts(const LogStart& start, const Model& model, const std::vector<OpenReading>& open);
 
 /// The same readings with the steps that vLLM takes on one GPU or another, where the log says neither: windows, chunks
-/// and so the concurrency depend on it.
+/// and so the concurrency depend on it. So do llama.cpp's windows on its micro-batch.
 std::vector<OpenReading> with_steps(const LogStart& start, const std::vector<OpenReading>& open);
 
 /// How one stage divides a request, as the log states it: ranks of attention data parallelism each hold whole requests

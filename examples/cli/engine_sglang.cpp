@@ -159,9 +159,10 @@ void fill_log(const sglang::RankPools& rank, const sglang::Options& options, Eng
     const sglang::Allocation& taken = rank.allocated;
     if (rank.state_slots != 0) {
         answer.log.push_back(
-            fmt::format("Mamba Cache is allocated. max_mamba_cache_size: {}, conv_state size: {}, "
-                        "ssm_state size: {}",
-                        rank.state_slots, gib(taken.conv), gib(taken.ssm)));
+            fmt::format("Mamba Cache is allocated. max_mamba_cache_size: {}, conv_state size: {:.2f}GB, "
+                        "ssm_state size: {:.2f}GB",
+                        rank.state_slots, static_cast<double>(taken.conv) / bytes_per_gib,
+                        static_cast<double>(taken.ssm) / bytes_per_gib));
     }
     if (rank.layers.window_layers != 0 && options.window_pool) {
         answer.log.push_back(

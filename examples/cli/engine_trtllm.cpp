@@ -123,12 +123,18 @@ void fill_units(const EngineQuestion& question, EngineAnswer& answer) {
     }
 }
 
+/// A line for each window, and one of all of them together. Source: TensorRT-LLM 1.x, kvCacheManager.cpp
+/// (KVCacheManager::allocatePools), kvCacheManager.h (BlockManager::getNumPrimaryBlocks sums windows).
 void fill_log(const trtllm::Options& options, EngineAnswer& answer) {
+    u64 blocks = 0;
+    Bytes allocated{};
     for (const GroupClass& kind : answer.plan.classes) {
         if (kind.retention.keep == Keep::last || kind.retention.source == Source::encoder) {
             continue;
         }
         const Pool& pool = answer.plan.pools[kind.pool];
+        blocks = saturating_sum(blocks, pool.units);
+        allocated += pool.allocated;
         const u64 window = kind.retention.span.value == 0 ? options.max_seq_len : kind.retention.span.value;
         answer.log.push_back(
             fmt::format("Max KV cache blocks per sequence: {} [window size={}], tokens per block={}, primary "
@@ -136,11 +142,12 @@ void fill_log(const trtllm::Options& options, EngineAnswer& answer) {
                         kind.steps.units({.prompt = {options.max_seq_len}}), window, options.tokens_per_block,
                         pool.units, pool.second, options.max_seq_len));
     }
-    const Pool& first = answer.plan.pools[0];
+    if (blocks == 0) {
+        return;
+    }
     answer.log.push_back(
         fmt::format("[MemUsageChange] Allocated {:.2f} GiB for max tokens in paged KV cache ({}).",
-                    static_cast<double>(first.allocated.value) / double(u64{1} << 30),
-                    first.units * options.tokens_per_block));
+                    static_cast<double>(allocated.value) / double(u64{1} << 30), blocks * options.tokens_per_block));
 }
 
 EngineAnswer ask_trtllm(const EngineQuestion& question) {

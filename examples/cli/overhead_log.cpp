@@ -26,8 +26,14 @@ MeasuredOverhead overhead_from(const std::string& path, Bytes total) {
                     fmt::format("{} of {}: {}", start.engine, path, measured->how)};
         }
     }
-    stop(Exit::bad_input,
-         "--overhead-from: " + path + " does not print what weights, activations and the cache took");
+    std::string lacking;
+    for (const LogStart& start : reading.starts) {
+        const std::string lines = report::overhead::lacking(start);
+        lacking += lines.empty() ? "" : fmt::format("; of {} it lacks {}", start.engine, lines);
+    }
+    lacking = reading.starts.empty() ? ": no line of an engine's start" : lacking;
+    stop(Exit::bad_input, "--overhead-from: " + path + " does not print what weights, activations and the cache took" +
+                              lacking);
 }
 
 }  // namespace kvcap::cli

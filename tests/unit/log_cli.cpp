@@ -147,7 +147,7 @@ TEST_CASE("doctor: nothing is computed with a figure that cannot be", "[cli][log
     if (!program::known()) {
         return;
     }
-    const std::string llama = "llama_context: n_ctx = 8192\n";
+    const std::string llama = "llama_context: n_seq_max = 1\n";
     const std::string sglang = "[TP0] Load weight begin. avail mem=78.00 GB\n";
     const std::string trtllm = "[TensorRT-LLM][INFO] TensorRT-LLM version: 1.0\n";
     const struct {

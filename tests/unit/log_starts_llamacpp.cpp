@@ -148,13 +148,48 @@ TEST_CASE("llama.cpp: what a start's amounts mean", "[log]") {
     CHECK(finding(start, "offload").meaning == "all of them");
     CHECK(overhead(start).first == about(304.75 / 1'024));
     CHECK(overhead(start).second == "compute buffer");
-    CHECK(all_agree(start, 2));
+    CHECK(all_agree(start, 3));
     CHECK(finding(only("load_tensors: offloaded 20/37 layers to GPU\n"), "offload").meaning ==
           "the rest runs on the host, its cache too");
     CHECK_FALSE(all_agree(
         only("llama_kv_cache: size = 100.00 MiB ( 64 cells, 1 layers, 1/1 seqs), K (f16): 40.00 MiB, V "
              "(f16): 50.00 MiB\n"),
         1));
+}
+
+TEST_CASE("llama.cpp: the cells of a line are those of each stream", "[log]") {
+    const auto line = [](const char* seqs) {
+        return "llama_kv_cache: size = 4096.00 MiB (  8192 cells,  32 layers,  " + std::string{seqs} +
+               " seqs), K (f16): 2048.00 MiB, V (f16): 2048.00 MiB\n";
+    };
+    const LogStart four = only(line("4/4"));  // 8 heads of 128 in 32 layers, 16 bits: 131,072 bytes a token
+    CHECK(said(four, "streams") == "4");
+    CHECK(figure(four, "bytes-per-token", "bytes_per_token") == 131'072);
+    CHECK(figure(four, "bytes-per-token", "per_layer") == 4'096);
+    CHECK(finding(four, "bytes-per-token").seen == "4096.00 MiB for 4 streams of 8,192 cells");
+    CHECK(figure(only(line("4/1")), "bytes-per-token", "bytes_per_token") == 524'288);
+    CHECK(figure(only(line("4")), "bytes-per-token", "bytes_per_token") == 524'288);
+    CHECK(finding(only(line("4")), "bytes-per-token").seen == "4096.00 MiB for 8,192 cells");
+    const LogStart windowed = only(
+        "llama_kv_cache_iswa: creating non-SWA KV cache, size = 16384 cells\n"
+        "llama_kv_cache: size = 2560.00 MiB ( 16384 cells,  10 layers,  2/2 seqs), K (f16): 1280.00 MiB, V (f16): "
+        "1280.00 MiB\n"
+        "llama_kv_cache_iswa: creating     SWA KV cache, size = 1536 cells\n"
+        "llama_kv_cache: size = 1248.00 MiB (  1536 cells,  52 layers,  2/2 seqs), K (f16):  624.00 MiB, V (f16):  "
+        "624.00 MiB\n");
+    CHECK(figure(windowed, "slope-constant", "bytes_per_token") == 81'920);  // 10 layers of 16 heads of 128
+    CHECK(said(windowed, "caches").find("kv_type_v: f16, streams: 2}") != std::string::npos);
+    const LogStart drafts = only("print_info: n_layer = 36\n" + line("4/4") + "srv: creating MTP draft context\n" +
+                                 "llama_kv_cache: size = 32.00 MiB ( 16384 cells, 1 layers, 4/1 seqs), K (f16): 16.00 "
+                                 "MiB, V (f16): 16.00 MiB\n");
+    CHECK(figure(drafts, "attention-layers", "bytes_per_token") ==
+          about(4096 * mib / 32'768));
+    CHECK(only("llama_kv_cache: size = 0.01 MiB ( 8192 cells, 1 layers, 4/4 seqs)\n").unusable.size() == 2);
+    const std::string context = "llama_context: n_ctx         = 32768\n";
+    CHECK(all_agree(only(context + line("4/4")), 2));
+    CHECK_FALSE(all_agree(only(context + line("4/2")), 2));  // 16,384 cells for a context of 32,768
+    CHECK_FALSE(all_agree(only("llama_kv_cache: size = 9.00 MiB ( 512 cells, 9 layers, 1/1 seqs), K (f16): 4.00 MiB, V "
+                               "(f16): 4.00 MiB\n" + line("1/1")), 2));  // of two caches one is not its K and V
 }
 
 TEST_CASE("llama.cpp: attention beside states, and a draft's own context", "[log]") {

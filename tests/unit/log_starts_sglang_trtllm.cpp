@@ -124,7 +124,7 @@ TEST_CASE("SGLang: what a dense start's figures mean", "[log]") {
     REQUIRE(of_card);
     CHECK(of_card->bytes / gib == about(0.85 * (79.60 - 78.60)));
     CHECK(of_card->how == "free before loading - free after it - weights + the share of what was not free before");
-    CHECK(all_agree(start, 1));
+    CHECK(all_agree(start, 2));
 }
 
 TEST_CASE("SGLang: a latent cache beside states", "[log]") {
@@ -153,7 +153,7 @@ TEST_CASE("SGLang: window and full pools of equal length save nothing", "[log]")
     CHECK(said(start, "pools") ==
           "[{kind: window, tokens: 500000, k_size_gb: 5.72, v_size_gb: 5.72}, {kind: full, tokens: "
           "500000, k_size_gb: 5.72, v_size_gb: 5.72}]");
-    CHECK(said(start, "capacity_tokens") == "null");
+    CHECK(said(start, "capacity_tokens") == "500000");  // of the full layers
     const auto found = finding(start, "windows-full");
     CHECK(found.seen == "window layers hold 11.44 of 22.88 GB");
     CHECK(found.meaning == "both pools have the same tokens: windows save nothing");
@@ -291,6 +291,9 @@ TEST_CASE("TensorRT-LLM: every fact of a start of the C++ backend", "[log]") {
     CHECK(figure(start, "default-fraction", "fraction") == about(0.9));
     CHECK(figure(start, "bytes-per-token", "bytes_per_token") == 131'072);  // 14,400 blocks of 4 MiB
     CHECK(figure(start, "reserved-vs-needed", "gib_40k") == about(5));
+    CHECK(figure(start, "reserved-vs-needed", "request_gib") == about(4));
+    CHECK(finding(start, "reserved-vs-needed").meaning == "one request of 32,768 tokens needs 4.000 GiB");
+    CHECK(finding(start, "blocks", 1).seen.empty());
     CHECK(figure(start, "reserved-vs-needed", "block_mib") == about(4));
     CHECK(figure(start, "blocks", "tokens") == 460'800);
     CHECK(figure(start, "sequences", "sequences") == about(460'800.0 / 32'768));
@@ -300,6 +303,67 @@ TEST_CASE("TensorRT-LLM: every fact of a start of the C++ backend", "[log]") {
     CHECK(overhead(start).first == about(79.1 - 62.5 - 8));
     CHECK(overhead(start).second == "total - available - engine");
     CHECK(all_agree(start, 2));
+}
+
+TEST_CASE("TensorRT-LLM: one request is as long as the log says, and no block is told twice", "[log]") {
+    const auto start = [](int length, int blocks, const char* amount) {
+        const std::string pool = std::to_string(blocks), each = std::to_string(length / 32);
+        return only("[TRT-LLM] [I] Max KV cache blocks per sequence: " + each + " [window size=" +
+                    std::to_string(length) + "], tokens per block=32, primary blocks=" + pool +
+                    ", secondary blocks=0, max sequence length=" + std::to_string(length) +
+                    "\n[TRT-LLM] [I] [MemUsageChange] Allocated " + amount + " GiB for max tokens in paged KV cache (" +
+                    std::to_string(blocks * 32) + ").\n");
+    };
+    const LogStart plenty = start(8192, 14904, "58.22");
+    CHECK(finding(plenty, "reserved-vs-needed").meaning == "one request of 8,192 tokens needs 1.000 GiB");
+    CHECK_FALSE(finding(plenty, "reserved-vs-needed").change.empty());
+    CHECK(finding(plenty, "blocks").meaning == "476,928 tokens at 32 a block");
+    CHECK(finding(plenty, "blocks", 1).seen.empty());
+    const LogStart one = start(32768, 1024, "4.00");
+    CHECK(finding(one, "reserved-vs-needed").meaning == "one request of 32,768 tokens needs 4.000 GiB");
+    CHECK(finding(one, "reserved-vs-needed").change.empty());  // one request takes all of it
+    const LogStart unsaid = only("[MemUsageChange] Allocated 4.00 GiB for max tokens in paged KV cache (32768).\n");
+    CHECK(finding(unsaid, "reserved-vs-needed").meaning ==
+          "a GiB holds 8,192 tokens; the log does not say how long a request may be");
+}
+
+TEST_CASE("TensorRT-LLM: windows have pools of their own, and one line counts them together", "[log]") {
+    const LogStart start = only(
+        "Max KV cache blocks per sequence: 5 [window size=128], tokens per block=32, primary blocks=18204, secondary "
+        "blocks=0, max sequence length=32768\n"
+        "Max KV cache blocks per sequence: 1024 [window size=32768], tokens per block=32, primary blocks=18000, "
+        "secondary blocks=0, max sequence length=32768\n"
+        "[MemUsageChange] Allocated 19.89 GiB for max tokens in paged KV cache (1158528).\n");
+    CHECK(said(start, "primary_blocks") == "36204");
+    CHECK(start.facts.find("pools")->items.size() == 2);
+    CHECK(said(start, "phases") == "null");
+    CHECK(figure(start, "sequences", "sequences") == about(18'000.0 / 1'024));
+    CHECK(finding(start, "bytes-per-token").seen.empty());  // tokens of unlike sizes
+    CHECK(finding(start, "reserved-vs-needed").seen.empty());
+    CHECK(all_agree(start, 2));
+}
+
+TEST_CASE("SGLang: pools of windows are told apart by their tokens", "[log]") {
+    const std::string head = "Use sliding window memory pool. full_layer_tokens=175000, swa_layer_tokens=140000\n";
+    const std::string window = "KV Cache is allocated. #tokens: 140000, K size: 2.40 GB, V size: 2.40 GB\n";
+    const std::string full = "KV Cache is allocated. #tokens: 175000, K size: 3.00 GB, V size: 3.00 GB\n";
+    const std::string pools = "SWAKVPool mem usage: 10.8 GB, swa size: 140000, full size: 175000\n";
+    for (const std::string& log : {head + window + full + pools, head + full + window, head + window + full}) {
+        const LogStart start = only(log);
+        CHECK(said(start, "capacity_tokens") == "175000");
+        CHECK(said(start, "k_size_gb") == "null");
+        CHECK(said(start, "draft_pool_tokens") == "null");
+        CHECK(figure(start, "windows-full", "window_gb") == about(4.8));
+        CHECK(figure(start, "windows-full", "full_gb") == about(6.0));
+    }
+    CHECK(said(head + full, "pools") == "[{kind: full, tokens: 175000, k_size_gb: 3.00, v_size_gb: 3.00}]");
+    const LogStart alone = only(head);
+    CHECK(figure(alone, "window-pool", "ratio") == about(0.8));
+    CHECK(all_agree(only(head + pools + "max_total_num_tokens=175000, chunked_prefill_size=8192\n"), 3));
+    CHECK_FALSE(all_agree(only(head + "SWAKVPool mem usage: 10.8 GB, swa size: 140001, full size: 175000\n"), 3));
+    CHECK_FALSE(all_agree(only("KV Cache is allocated. #tokens: 64, K size: 1.00 GB, V size: 1.00 GB\n"
+                               "max_total_num_tokens=65, chunked_prefill_size=8192\n"), 1));
+    CHECK(kvcap::report::checks_of(only("max_total_num_tokens=64, chunked_prefill_size=8192\n")).unchecked.size() == 1);
 }
 
 TEST_CASE("TensorRT-LLM: exact bytes, and both other backends", "[log]") {

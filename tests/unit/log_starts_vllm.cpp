@@ -161,6 +161,76 @@ TEST_CASE("vLLM: engines of a data-parallel start have pools of their own", "[lo
     CHECK(figure(start, "sum", "difference") == 10'016);
 }
 
+TEST_CASE("vLLM: the poorest rank counts on all ranks of one engine", "[log]") {
+    const auto rank = [](const char* tag, const char* amount) {
+        return "(Worker_" + std::string{tag} + " pid=1) INFO Available KV cache memory: " + amount + " GiB\n";
+    };
+    const std::string tokens = "(EngineCore_DP0 pid=9) INFO GPU KV cache size: 655,360 tokens\n";
+    const LogStart start = only(rank("TP0", "61.20") + rank("TP1", "61.0") + tokens);
+    CHECK(said(start, "available_kv_gib") == "null");
+    CHECK(start.ranked.size() == 3);
+    CHECK(finding(start, "unlike-ranks").seen == "61.0 to 61.20 GiB on 2 ranks");
+    CHECK(figure(start, "unlike-ranks", "idle_gib") == about(0.2));
+    CHECK(figure(start, "amounts", "decimal_gb") == about(61 * kvcap::report::gib / 1e9));
+    const LogStart alike = only(rank("TP0", "61.20") + rank("TP1", "61.20") + tokens);
+    CHECK(finding(alike, "unlike-ranks").seen.empty());
+    for (const auto& [one, other] : {std::pair{"PP0_TP0", "PP1_TP0"}, std::pair{"DP0_TP0", "DP1_TP0"}}) {
+        const LogStart apart = only(rank(one, "61.20") + rank(other, "61.00"));  // other layers, or other engines
+        CHECK(finding(apart, "unlike-ranks").seen.empty());
+        CHECK(finding(apart, "amounts").seen.empty());
+    }
+}
+
+TEST_CASE("vLLM: what the printed tokens are follows from the version", "[log]") {
+    const auto start = [](const char* version, const char* tokens, const char* requests) {
+        return only("INFO 10-02 08:44:05 [utils.py:302]  version " + std::string{version} +
+                    "\nGPU KV cache size: " + tokens + " tokens\nMaximum concurrency for 131,072 tokens per request: " +
+                    requests + "x\n");
+    };
+    const auto meaning = [&](const char* version, const char* tokens, const char* requests) {
+        return finding(start(version, tokens, requests), "reported").meaning;
+    };
+    const char* by_requests = "tokens are concurrency x length: they hold at this length only";
+    CHECK(meaning("0.28.0", "12,624,000", "96.31") == by_requests);
+    CHECK(finding(start("0.28.0", "12,624,000", "96.31"), "blocks").seen.empty());
+    CHECK(finding(start("0.21.0", "12,624,000", "96.31"), "blocks").seen.empty());
+    CHECK(meaning("0.20.2rc1.dev3+gd1", "12,624,000", "96.31").starts_with("two readings: "));  // builds print either
+    CHECK(meaning("0.20.2rc1.dev3+gd1", "12,624,001", "96.31") == by_requests);
+    CHECK_FALSE(finding(start("0.20.2rc1.dev3+gd1", "12,624,000", "96.31"), "blocks").seen.empty());
+    CHECK(meaning("0.19.1", "12,624,000", "96.31") ==
+          "tokens are blocks x block of one group: so many requests fit at full length");
+    CHECK(meaning("0.19.1", "6,312,000", "96.31").starts_with("tokens are blocks // groups x block"));
+    CHECK(meaning("0.28.0", "6,312,000", "96.31").find("unlike starts") != std::string::npos);
+    CHECK(finding(start("0.28.0", "6,312,000", "96.31"), "tokens-x-groups").seen.empty());
+    const LogStart block = only(
+        "vllm:cache_config_info{block_size=\"32\"} 1.0\nGPU KV cache size: 12,624,000 tokens\n");
+    CHECK(figure(block, "blocks", "block") == 32);
+    CHECK(finding(block, "blocks", 1).seen.empty());
+}
+
+TEST_CASE("vLLM: a label of /metrics names the model", "[log]") {
+    const char* info = "vllm:cache_config_info{block_size=\"16\",num_gpu_blocks=\"27959\"} 1.0\n";
+    for (const char* metric : {"kv_cache_usage_perc", "gpu_cache_usage_perc", "num_requests_running",
+                               "num_requests_waiting", "num_preemptions_total"}) {
+        const std::string line =
+            "vllm:" + std::string{metric} + "{engine=\"0\",model_name=\"meta-llama/Llama-3.1-8B-Instruct\"} 0.0\n";
+        CHECK(said(info + line, "served_name") == "meta-llama/Llama-3.1-8B-Instruct");
+        CHECK(said(line + info, "served_name") == "meta-llama/Llama-3.1-8B-Instruct");
+    }
+}
+
+TEST_CASE("overhead: the lines that a log lacks are named", "[log]") {
+    const auto lacking = [](const char* log) { return kvcap::report::overhead::lacking(only(log)); };
+    CHECK(lacking("Available KV cache memory: 40.00 GiB\nModel loading took 15.00 GiB\n") ==
+          "the share (gpu_memory_utilization among the arguments), the card's size ('Free memory on device (.../... "
+          "GiB)')");
+    CHECK(lacking("Load weight end. type=A, avail mem=63.52 GB\n").find("'Memory pool end. avail mem'") !=
+          std::string::npos);
+    CHECK(lacking("Loaded engine size: 6678 MiB\n") ==
+          "'Memory usage when calculating max tokens ... total, available'");
+    CHECK(lacking("llama_context: n_ctx = 4096\n") == "'compute buffer size' of one device");
+}
+
 TEST_CASE("vLLM: layers that do not divide into groups", "[log]") {
     // 30 layers and 2 dummies in groups of 8; pages of 98,304 bytes: 10,923 blocks of 8 pages are 8.00 GiB.
     const LogStart start = only(

@@ -17,6 +17,7 @@ struct LogStart {
     std::string service;  ///< of a compose file, where lines name one
     logs::Facts facts;
     std::vector<logs::Unusable> unusable{};  ///< figures that cannot be; no fact is made of them
+    std::vector<logs::Ranked> ranked{};      ///< what each rank printed for itself, before it was put together
 };
 
 struct LogReading {
@@ -45,7 +46,8 @@ public:
         reading_.lines = line_;
         for (logs::Start& start : starts_) {
             logs::settle(start);
-            LogStart out{logs::engine_of(start), start.service, std::move(start.facts), std::move(start.unusable)};
+            LogStart out{logs::engine_of(start), start.service, std::move(start.facts), std::move(start.unusable),
+                         std::move(start.ranked)};
             out.facts.put("engine", logs::words(out.engine));
             if (start.runs > 1) {
                 out.facts.put("several_runs", logs::flag(true));

@@ -8,6 +8,7 @@
 #include <kvcap/report/diagnose/trtllm.hpp>
 #include <kvcap/report/diagnose/vllm.hpp>
 #include <kvcap/report/diagnose/vllm_memory.hpp>
+#include <kvcap/report/diagnose/vllm_ranks.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -20,6 +21,7 @@ inline void diagnose(Diagnosis& on) {
     reported(on);
     sequences(on);
     one_request(on);
+    poorest_rank(on);
     groups(on);
     padding_layers(on);
     page_of_groups(on);
@@ -74,7 +76,8 @@ inline std::vector<Finding> by_gain(std::vector<Finding> findings) {
 
 /// token_bytes: of one token on one rank, where the model is known.
 inline std::vector<Finding> diagnose(const LogStart& start, std::optional<double> token_bytes = std::nullopt) {
-    Diagnosis on{start.facts};
+    const logs::Facts facts = start.engine == "vllm" ? vllm_log::with_least(start.facts) : start.facts;
+    Diagnosis on{facts};
     if (start.engine == "vllm") {
         vllm_log::diagnose(on);
     } else if (start.engine == "sglang") {

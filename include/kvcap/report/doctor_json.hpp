@@ -55,18 +55,32 @@ struct Beside {
     double high = 0;
 };
 
+/// One more figure of the same reading. engine: "DP1", of a start whose engines have pools of their own, else empty.
+struct AlsoPredicted {
+    std::string figure{};
+    std::string engine{};
+    double printed = 0;
+    double low = 0;
+    double high = 0;
+    bool agrees = false;
+    bool decides = true;  ///< false where memory that no line prints may take part: then it may differ
+};
+
 /// What the engine's rules say for this model: the budgets, among those that the printed amount stands for, which
 /// give the printed count. reason: why nothing was predicted.
 struct Prediction {
     std::string model{};
     std::string rules{};
     std::string reason{};
+    std::string figure{};  ///< the fact that is predicted
+    std::string engine{};  ///< as AlsoPredicted's
     double printed = 0;
     double low = 0;   ///< predicted for the least budget
     double high = 0;  ///< and for the greatest
     double first_budget = 0;
     double last_budget = 0;
     std::optional<Beside> concurrency{};  ///< where the log and the rules print it
+    std::vector<AlsoPredicted> also{};
     bool asked = false;
     bool count_agrees = false;  ///< the predicted figure alone
     bool agrees = false;
@@ -153,6 +167,7 @@ inline void put_prediction(Json& json, const Prediction& prediction) {
         .field("rules", std::string_view{prediction.rules});
     json.field("reason", std::string_view{prediction.reason});
     if (prediction.asked) {
+        json.field("figure", std::string_view{prediction.figure}).field("engine", std::string_view{prediction.engine});
         put_number(json, "printed", prediction.printed);
         put_number(json, "low", prediction.low);
         put_number(json, "high", prediction.high);
@@ -165,7 +180,16 @@ inline void put_prediction(Json& json, const Prediction& prediction) {
             put_number(json, "high", prediction.concurrency->high);
             json.end();
         }
-        json.field("agrees", prediction.agrees);
+        json.array("also");
+        for (const AlsoPredicted& one : prediction.also) {
+            json.object({}, Layout::flat).field("figure", std::string_view{one.figure});
+            json.field("engine", std::string_view{one.engine});
+            put_number(json, "printed", one.printed);
+            put_number(json, "low", one.low);
+            put_number(json, "high", one.high);
+            json.field("agrees", one.agrees).field("decides", one.decides).end();
+        }
+        json.end().field("agrees", prediction.agrees);
     }
     json.end();
 }

@@ -115,6 +115,9 @@ inline double half_digit(const Datum& datum) {
 
 class Facts {
 public:
+    Facts() = default;
+    explicit Facts(std::vector<Field> fields) : fields_{std::move(fields)} {}
+
     const Datum* find(std::string_view name) const {
         for (const Field& field : fields_) {
             if (field.name == name && field.value.kind != Datum::Kind::none) {

@@ -82,6 +82,17 @@ inline void read_model_buffer(Start& start, const Hit& hit, const Words& at) {
     put_device(start.facts, "weights_mib_by_device", device_of(hit.front), datum_of(at.at[0], 'd', hit.line));
 }
 
+/// "4/4 seqs": sequences and streams, each of as many cells as the line says. Older builds have one stream.
+inline void read_streams(Start& start, const Hit& hit, Facts& cache) {
+    if (const auto seqs = seek(hit.first_line(), " layers, {n}/{n} seqs")) {
+        start.facts.put("seqs", datum_of(seqs->at[0], 'n', hit.line));
+        start.facts.put("streams", datum_of(seqs->at[1], 'n', hit.line));
+        cache.put("streams", datum_of(seqs->at[1], 'n', hit.line));
+    } else if (const auto old = seek(hit.first_line(), " layers, {n} seqs")) {
+        start.facts.put("seqs", datum_of(old->at[0], 'n', hit.line));
+    }
+}
+
 /// "size = X MiB (N cells, N layers, N/N seqs), K (TYPE): X MiB, V (TYPE): X MiB", perhaps cut off.
 inline void read_cache(Start& start, const Hit& hit, const Words&) {
     const std::string_view line = hit.first_line();
@@ -105,12 +116,7 @@ inline void read_cache(Start& start, const Hit& hit, const Words&) {
     };
     take(", K ({w}): {d} MiB", "kv_type_k", "k_mib");
     take(", V ({w}): {d} MiB", "kv_type_v", "v_mib");
-    if (const auto seqs = seek(line, " layers, {n}/{n} seqs")) {
-        start.facts.put("seqs", datum_of(seqs->at[0], 'n', hit.line));
-        start.facts.put("streams", datum_of(seqs->at[1], 'n', hit.line));
-    } else if (const auto old = seek(line, " layers, {n} seqs")) {
-        start.facts.put("seqs", datum_of(old->at[0], 'n', hit.line));
-    }
+    read_streams(start, hit, cache);
     for (auto part = start.parts.rbegin(); part != start.parts.rend() && part->text("part") == "cache"; ++part) {
         const auto amount = part->number("kv_mib");  // latents and their index keys are alike in all else
         const bool alike = amount == 0 || amount == cache.number("kv_mib");

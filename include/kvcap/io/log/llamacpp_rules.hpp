@@ -49,6 +49,11 @@ inline void read_key(Start& start, const Hit& hit, const Words&) {
     }
 }
 
+/// "using full-size SWA cache": windows have the cells of what grows.
+inline void read_full_windows(Start& start, const Hit& hit, const Words&) {
+    start.facts.put("swa_full", flag(true, hit.line));
+}
+
 inline void read_latent_layer(Start& start, const Hit& hit, const Words& at) {
     start.facts.put("qk_rope", datum_of(at.at[1], 'n', hit.line));
     start.facts.put("kv_lora_rank", datum_of(at.at[2], 'n', hit.line));
@@ -111,6 +116,7 @@ inline constexpr Rule rules[] = {
     {" model buffer size = {d} MiB", {}, Keep::last, read_model_buffer},
     {"creating non-SWA KV cache", {}, Keep::last, read_full_next},
     {"SWA KV cache, size = {n} cells", {}, Keep::last, read_window_next},
+    {"using full-size SWA cache", {}, Keep::last, read_full_windows},
     {"offloaded {w} layers to GPU", "offloaded"},
     {"n_slots = {n}, n_ctx_slot = {n}, kv_unified = '{q}'", "n_seq_max,n_ctx_slot,-", Keep::last, read_unified},
     {"n_ctx_slot={n}", "n_ctx_slot"},

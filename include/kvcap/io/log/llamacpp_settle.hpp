@@ -33,6 +33,13 @@ inline void copy(Facts& to, const Facts& from, std::string_view key) {
 inline constexpr const char* cache_keys[] = {"cells", "kv_layers", "kv_mib",   "k_mib",
                                              "v_mib", "kv_type_k", "kv_type_v"};
 
+/// More than one: the cells of a line are those of each of them.
+inline void copy_streams(Facts& to, const Facts& cache) {
+    if (cache.number("streams").value_or(1) > 1) {
+        copy(to, cache, "streams");
+    }
+}
+
 inline Datum as_record(const Facts& facts) {
     Datum out = record();
     out.items = facts.fields();
@@ -45,6 +52,9 @@ inline Facts context_facts(const Facts& part, const std::vector<const Facts*>& c
     for (const char* key : cache_keys) {
         copy(out, caches.size() == 1 ? *caches[0] : part, key);
         copy(out, part, key);
+    }
+    if (caches.size() == 1) {
+        copy_streams(out, *caches[0]);
     }
     for (const char* key : {"latent_type", "latent_mib", "transposed_type", "transposed_mib", "rs_mib", "rs_cells",
                             "rs_layers_printed", "r_mib", "s_mib", "p_mib"}) {
@@ -89,6 +99,7 @@ inline void settle_caches(Start& start, const std::vector<const Facts*>& caches)
         for (const char* key : cache_keys) {
             copy(row, *cache, key);
         }
+        copy_streams(row, *cache);
         all.items.push_back({{}, as_record(row)});
     }
     for (const char* key : cache_keys) {

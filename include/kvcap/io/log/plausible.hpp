@@ -71,6 +71,7 @@ inline constexpr PlausibleRange plausible_ranges[] = {
     {"n_seq_max", 1, count_limit},
     {"n_batch", 1, count_limit},
     {"n_ubatch", 1, count_limit},
+    {"streams", 1, count_limit},
     {"batch", 1, count_limit},
     {"cells", 1, count_limit},
     {"layers_model", 1, 65536},
@@ -213,6 +214,14 @@ inline double most_bytes(const Facts& facts, std::initializer_list<std::string_v
     return all;
 }
 
+/// What a printed count stands for: requests of full length, and cells of every stream.
+inline double counted(const Facts& facts, std::string_view count) {
+    const double value = facts.number(count).value_or(0);
+    return count == "concurrency" ? value * facts.number("max_model_len").value_or(1)
+           : count == "cells"     ? value * facts.number("streams").value_or(1)
+                                  : value;
+}
+
 /// A pool, and the counts that cannot be more than its bytes (a token takes one at least, whatever the format).
 struct PoolOfTokens {
     std::initializer_list<std::string_view> amounts;
@@ -222,11 +231,10 @@ struct PoolOfTokens {
 /// After lines are put together: a count of tokens, blocks or cells above the bytes of its pool. Neither is used.
 inline void set_apart_contradictions(Start& start, const PoolOfTokens& pool) {
     const double bytes = most_bytes(start.facts, pool.amounts, pool.unit) * start.facts.number("dcp").value_or(1);
-    const double length = start.facts.number("max_model_len").value_or(1);
     bool contradicted = false;
     for (const std::string_view count : {"capacity_tokens", "gpu_blocks", "primary_blocks", "cells", "concurrency"}) {
         const Datum* said = start.facts.find(count);
-        const double value = said == nullptr ? 0 : number(*said).value_or(0) * (count == "concurrency" ? length : 1);
+        const double value = counted(start.facts, count);
         const bool nothing_kept = count == "cells" && start.facts.number("kv_layers").value_or(1) == 0;
         if (said != nullptr && value > 0 && value > bytes && !nothing_kept) {
             set_apart(start, count, *said, "more than the pool has bytes");

@@ -19,6 +19,11 @@ inline void read_argument(Start& start, std::string_view key, std::string_view v
                                {"page_size", "page_size"},
                                {"context_length", "max_model_len"},
                                {"max_total_tokens", "requested_max_total_tokens"},
+                               {"max_running_requests", "requested_running"},
+                               {"max_mamba_cache_size", "requested_state_slots"},
+                               {"mamba_full_memory_ratio", "state_ratio"},
+                               {"swa_full_tokens_ratio", "swa_ratio"},
+                               {"chunked_prefill_size", "chunked_prefill"},
                                {"speculative_algorithm", "spec_method"},
                                {"attention_backend", "attention_backend"}};
     const Datum datum = literal(value, line);
@@ -92,8 +97,8 @@ inline void read_pool(Start& start, const Hit& hit, const Words&) {
 
 inline void read_state(Start& start, const Hit& hit, const Words&) {
     start.results = true;
-    put_found(start, hit, "intermediate_ssm_state_cache size: {d}GB", "intermediate_ssm_gb", Keep::lowest);
-    put_found(start, hit, "intermediate_conv_window_cache size: {d}GB", "intermediate_conv_gb", Keep::lowest);
+    put_found(start, hit, "intermediate_ssm_state_cache size: {d} GB", "intermediate_ssm_gb", Keep::lowest);
+    put_found(start, hit, "intermediate_conv_window_cache size: {d} GB", "intermediate_conv_gb", Keep::lowest);
 }
 
 inline void read_calculation(Start& start, const Hit& hit, const Words&) {
@@ -165,7 +170,7 @@ inline constexpr Rule rules[] = {
     {"Setting page_size to {n}", "page_size"},
     {"Setting swa_full_tokens_ratio to {d} for {w}", "swa_ratio,arch"},
     {"KV Cache is allocated", {}, Keep::last, read_pool},
-    {"Mamba Cache is allocated. max_mamba_cache_size: {n}, conv_state size: {d}GB, ssm_state size: {d}GB",
+    {"Mamba Cache is allocated. max_mamba_cache_size: {n}, conv_state size: {d} GB, ssm_state size: {d} GB",
      "state_slots,conv_state_gb,ssm_state_gb", Keep::lowest, read_state},
     {"Use sliding window memory pool. full_layer_tokens={n}, swa_layer_tokens={n}",
      "full_layer_tokens,swa_layer_tokens"},
@@ -181,6 +186,7 @@ inline constexpr Rule rules[] = {
     {"Capture cuda graph end", {}, Keep::last, read_graph},
     {"Capture target decode CUDA graph end", {}, Keep::last, read_graph},
     {"max_total_num_tokens={n}, chunked_prefill_size", {}, Keep::last, read_totals},
+    {"max_total_num_tokens={n}, max_running_requests", {}, Keep::last, read_totals},
     {"max_total_tokens={n} is larger than the profiled value {n}", "requested_max_total_tokens,profiled_tokens",
      Keep::lowest, read_profiled},
     {"Tree cache initialized: ", {}, Keep::last, read_tree},

@@ -36,12 +36,22 @@ inline std::vector<const Facts*> fullest_rank(const Start& start) {
     return best;
 }
 
-/// Window pools are allocated before the full ones.
+/// Window pools are allocated before the full ones; of one pool alone, or in another order, its tokens say which it is.
+inline std::string_view pool_kind(const Start& start, const std::vector<const Facts*>& pools, std::size_t at) {
+    const auto tokens = pools[at]->number("tokens"), window = start.facts.number("swa_layer_tokens"),
+               full = start.facts.number("full_layer_tokens");
+    const bool said = tokens && window && full && *window != *full;
+    if (said && (*tokens == *window || *tokens == *full)) {
+        return *tokens == *window ? "window" : "full";
+    }
+    return at == 0 ? "window" : "full";
+}
+
 inline void settle_window_pools(Start& start, const std::vector<const Facts*>& pools) {
     Datum all = list();
     for (std::size_t i = 0; i < pools.size(); ++i) {
         Facts one;
-        one.put("kind", words(i == 0 ? "window" : "full"));
+        one.put("kind", words(pool_kind(start, pools, i)));
         if (const Datum* tokens = pools[i]->find("tokens")) {
             one.put("tokens", *tokens);
         }
@@ -58,7 +68,7 @@ inline void settle_pools(Start& start) {
     if (pools.empty()) {
         return;
     }
-    if (start.has_ranked("swa_pool_gb")) {
+    if (start.has_ranked("swa_pool_gb") || start.facts.has("swa_layer_tokens")) {
         return settle_window_pools(start, pools);
     }
     put_pool_sizes(start.facts, *pools[0]);
@@ -127,7 +137,7 @@ inline void settle(Start& start) {
     for (const char* name : {"available_kv_gib", "available_bytes", "profiled_tokens", "cell_size", "page_size"}) {
         settle_ranks(start, name, std::string{name} + "_by_rank", false);
     }
-    for (const char* source : {"effective_tokens", "max_total_num_tokens"}) {
+    for (const char* source : {"effective_tokens", "max_total_num_tokens", "full_layer_tokens"}) {
         if (const Datum* tokens = start.facts.find(source)) {
             start.facts.offer("capacity_tokens", *tokens);
         }

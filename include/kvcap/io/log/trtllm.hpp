@@ -121,6 +121,44 @@ inline constexpr Rule rules[] = {
 };
 static_assert(have_stems(rules));
 
+/// Windows of one phase print a line each: from the last line back, those of one length and of unlike windows.
+inline std::vector<const Facts*> last_phase(const std::vector<Facts>& parts) {
+    std::vector<const Facts*> lines;
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+        const auto repeats = [&](const Facts* line) {
+            return line->number("window") == part->number("window") ||
+                   line->number("max_seq_len") != part->number("max_seq_len");
+        };
+        if (!lines.empty() && (!part->has("window") || std::any_of(lines.begin(), lines.end(), repeats))) {
+            break;
+        }
+        lines.insert(lines.begin(), &*part);
+    }
+    return lines;
+}
+
+/// A pool for each window; the engine's own count of blocks is their sum. One line has it of old.
+inline void settle_windows(Start& start, const std::vector<const Facts*>& windows) {
+    Datum pools = list();
+    std::int64_t blocks = 0;
+    bool counted = true;
+    for (const Facts* window : windows) {
+        Datum row = record();
+        row.items = window->fields();
+        pools.items.push_back({{}, std::move(row)});
+        const Datum* primary = window->find("primary_blocks");
+        counted = counted && primary != nullptr && primary->kind == Datum::Kind::integer;
+        blocks += counted ? primary->integer : 0;
+    }
+    start.facts.put("pools", std::move(pools));
+    for (const char* key : {"primary_blocks", "secondary_blocks"}) {
+        start.facts.drop(key);
+    }
+    if (counted) {
+        start.facts.put("primary_blocks", integer(blocks, windows.back()->find("primary_blocks")->line));
+    }
+}
+
 inline Datum row(const Facts& phase, std::string_view kind) {
     Datum out = record();
     out.items.push_back({"kind", words(kind)});
@@ -160,6 +198,9 @@ inline void settle(Start& start) {
         settle_phases(start, start.parts.front(), start.parts.back());
         if (const Datum* block = start.parts.back().find("tokens_per_block")) {
             start.facts.put("tokens_per_block", *block);
+        }
+        if (const std::vector<const Facts*> windows = last_phase(start.parts); windows.size() > 1) {
+            settle_windows(start, windows);
         }
     }
     if (!start.failures.empty()) {

@@ -5,6 +5,8 @@
 
 #include <kvcap/report/diagnose/finding.hpp>
 
+#include <algorithm>
+
 namespace kvcap::inline v1::report {
 
 /// printed: as in the log. low, high: what the other figures allow.
@@ -80,15 +82,57 @@ inline void vllm(Diagnosis& on, Checks& all) {
         {"block_size_metrics"}, block, block);
 }
 
-inline void sglang(Diagnosis& on, Checks& all) {
+/// The parts of lines that only some models or builds print; checks of them are asked where one of them is there.
+inline bool any_of(const Diagnosis& on, std::initializer_list<std::string_view> facts) {
+    return std::any_of(facts.begin(), facts.end(), [&](std::string_view fact) { return on.has(fact); });
+}
+
+/// The pool's own line and the totals, of a rank that holds every token of a request.
+inline void allocated(Diagnosis& on, Checks& all) {
+    const logs::Datum* ranks = on.find("allocated_tokens_by_rank");
+    const bool parts = any_of(on, {"dcp", "draft_pool_tokens", "effective_tokens"});
+    if (ranks == nullptr || ranks->items.empty() || parts || !on.has("max_total_num_tokens")) {
+        return;
+    }
+    const double tokens = logs::number(ranks->items.front().value).value_or(std::nan(""));
+    add(on, all, "max_total_num_tokens", "the pool and the totals print the same tokens", {"allocated_tokens_by_rank"},
+        tokens, tokens);
+}
+
+/// Its full and window tokens, in the lines that print them again.
+inline void window_pools(Diagnosis& on, Checks& all) {
+    const double full = on["full_layer_tokens"], window = on["swa_layer_tokens"];
+    add(on, all, "capacity_tokens", "max_total_num_tokens is the full layers' tokens", {"full_layer_tokens"}, full,
+        full);
+    add(on, all, "full_size", "both lines print the same full tokens", {"full_layer_tokens"}, full, full);
+    add(on, all, "swa_size", "both lines print the same window tokens", {"swa_layer_tokens"}, window, window);
+}
+
+inline void full_tokens(Diagnosis& on, Checks& all) {
     const double page = known(on["page_size"]) ? on["page_size"] : 1;
     const double rate_low = on.low("bytes_per_full_token"), rate_high = on.high("bytes_per_full_token");
     add(on, all, "full_tokens", "tokens are the pool by bytes a token, in whole pages",
         {"bytes_per_full_token", "available_kv_gib"}, on.low("available_kv_gib") * gib / rate_high - page,
         on.high("available_kv_gib") * gib / rate_low);
+}
+
+inline void profile(Diagnosis& on, Checks& all) {
     const double rest = on["profiled_available_gb"] - on["profiled_total_gb"] * (1 - on["profiled_fraction"]);
     add(on, all, "rest_memory_gb", "the rest is what is free less total x (1 - share)",
         {"profiled_available_gb", "profiled_total_gb", "profiled_fraction"}, rest - 0.0151, rest + 0.0151);
+}
+
+inline void sglang(Diagnosis& on, Checks& all) {
+    if (any_of(on, {"full_tokens", "bytes_per_full_token"})) {
+        full_tokens(on, all);
+    }
+    if (any_of(on, {"rest_memory_gb", "profiled_available_gb"})) {
+        profile(on, all);
+    }
+    allocated(on, all);
+    if (on.has("full_layer_tokens")) {
+        window_pools(on, all);
+    }
     const double total = on["avail_before_weights_gb"] - on["avail_after_weights_gb"];
     add(on, all, "weights_gb", "weights are what loading took", {"avail_before_weights_gb", "avail_after_weights_gb"},
         total - 0.0151, total + 0.0151);
@@ -101,9 +145,46 @@ inline void trtllm(Diagnosis& on, Checks& all) {
             tokens, tokens);
     }
     add(on, all, "kv_gib", "the pool is at most what is free", {"available_gib"}, 0, on.high("available_gib"));
+    if (on.has("blocks_per_sequence")) {  // a window keeps one block more than it fills, or is cut to its pool
+        const double block = on["tokens_per_block"], length = on["max_model_len"];
+        add(on, all, "blocks_per_sequence", "a sequence's blocks hold its window",
+            {"window", "tokens_per_block", "max_model_len"}, std::ceil(std::min(on["window"], length) / block),
+            std::ceil(length / block) + 1);
+    }
+}
+
+/// Of one of several caches: K and V, where both are printed.
+inline void cache_parts(Checks& all, const logs::Facts& cache) {
+    const auto amount = cache.number("kv_mib"), k = cache.number("k_mib"), v = cache.number("v_mib");
+    if (amount && k && v) {
+        all.made.push_back({"the cache is K and V", *amount, *k + *v - 0.0151, *k + *v + 0.0151,
+                            {cache.find("kv_mib")->line}});
+    }
+}
+
+/// The largest cache has a cell for each token of the context, padded to 256 in each stream.
+inline void cells(Diagnosis& on, Checks& all) {
+    const double streams = known(on["streams"]) ? on["streams"] : 1;
+    double printed = on["cells"];
+    const logs::Datum* caches = on.find("caches");
+    for (std::size_t i = 0; caches != nullptr && i < caches->items.size(); ++i) {
+        const double own = logs::Facts{caches->items[i].value.items}.number("cells").value_or(0);
+        printed = i == 0 || own > printed ? own : printed;
+    }
+    if (known(printed, on["n_ctx"]) && !on.has("contexts")) {
+        all.made.push_back({"cells of all streams are the context", printed * streams, on["n_ctx"],
+                            on["n_ctx"] + 256 * streams, {on.find("n_ctx")->line}});
+    }
 }
 
 inline void llamacpp(Diagnosis& on, Checks& all) {
+    cells(on, all);
+    if (const logs::Datum* caches = on.find("caches"); caches != nullptr) {
+        for (const logs::Field& one : caches->items) {
+            cache_parts(all, logs::Facts{one.value.items});
+        }
+        return;
+    }
     const double sum = on["k_mib"] + on["v_mib"];
     add(on, all, "kv_mib", "the cache is K and V", {"k_mib", "v_mib"}, sum - 0.0151, sum + 0.0151);
     const double buffer = on["kv_buffer_mib"];

@@ -6,6 +6,8 @@
 #include <kvcap/io/log.hpp>
 #include <kvcap/report/diagnose/sentence.hpp>
 
+#include <algorithm>
+
 namespace kvcap::inline v1::report {
 
 /// A number, or words where they are not empty.
@@ -66,8 +68,10 @@ public:
             {std::string{kind}, std::move(seen.text), std::move(meaning.text), std::move(change.text)});
         for (const std::string_view name : from) {
             const logs::Datum* datum = facts_.find(name);
-            if (datum != nullptr && datum->line != 0) {
-                findings.back().lines.push_back(datum->line);
+            std::vector<u64>& lines = findings.back().lines;
+            const bool told = datum == nullptr || std::find(lines.begin(), lines.end(), datum->line) != lines.end();
+            if (!told && datum->line != 0) {
+                lines.push_back(datum->line);
             }
         }
         return findings.back();

@@ -39,7 +39,20 @@ inline std::string word(const logs::Datum& row, std::string_view name) {
     return {};
 }
 
+/// Cells of all streams: a line prints those of each.
+inline double all_cells(double cells, double streams) {
+    return cells * (known(streams) ? streams : 1);
+}
+inline Sentence cells_words(double cells, double streams) {
+    return streams > 1 ? said("{:.0f} streams of {} cells", streams, commas(cells)) : said("{} cells", commas(cells));
+}
+
+/// What another type would take; nothing of a cache that holds nothing.
 inline void quantised(Diagnosis& on, const std::string& type, double amount) {
+    if (!(amount > 0)) {
+        return;
+    }
+    const auto told = [&](const Finding& one) { return one.kind == "q4-is-4.5-bits"; };
     if (type == "f16" || type == "bf16") {
         Finding& found = on.add("quantise", {}, said("{:.2f} MiB in {}", amount, type),
                                 said("q8_0 would take {:.0f} MiB", amount * q8_of_f16), "-ctk q8_0 -ctv q8_0");
@@ -47,17 +60,17 @@ inline void quantised(Diagnosis& on, const std::string& type, double amount) {
             .with("q8_mib", amount * q8_of_f16)
             .with("gain_mib", amount * (1 - q8_of_f16));
         found.gain_bytes = amount * (1 - q8_of_f16) * mib;
-    } else if (type == "q4_0") {
+    } else if (type == "q4_0" && std::none_of(on.findings.begin(), on.findings.end(), told)) {
         on.add("q4-is-4.5-bits", {}, "q4_0", "18 bytes for 32 values: 4.5 bits, 12.5% above 4")
             .with("ratio", 18.0 / 16);
     }
 }
 
 inline void one_cache(Diagnosis& on) {
-    const double amount = on["kv_mib"], cells = on["cells"], layers = on["kv_layers"];
-    if (known(amount, cells) && cells > 0) {
+    const double amount = on["kv_mib"], layers = on["kv_layers"], cells = all_cells(on["cells"], on["streams"]);
+    if (amount > 0 && cells > 0) {
         on.add("bytes-per-token", {"kv_mib", "cells"},
-               said("{:.2f} MiB for {} cells", amount, commas(cells)),
+               said("{:.2f} MiB for {}", amount, cells_words(on["cells"], on["streams"])),
                said("{} bytes a token", commas(amount * mib / cells)))
             .with("bytes_per_token", amount * mib / cells)
             .with("per_layer", amount * mib / cells / layers);
@@ -123,8 +136,8 @@ inline void contexts(Diagnosis& on) {
     const logs::Datum* all = on.find("contexts");
     for (std::size_t i = 0; all != nullptr && i < all->items.size(); ++i) {
         const logs::Datum& one = all->items[i].value;
-        const double amount = field(one, "kv_mib"), layers = field(one, "kv_layers"), cells = field(one, "cells"),
-                     total = on["n_layer"];
+        const double amount = field(one, "kv_mib"), layers = field(one, "kv_layers"), total = on["n_layer"],
+                     cells = all_cells(field(one, "cells"), field(one, "streams"));
         if (i > 0) {
             on.add("draft-cost", {},
                    said("the draft context: {:.2f} MiB of cache, {:.2f} MiB of graph", amount,

@@ -23,8 +23,10 @@ inline double padded_cells(double wanted) {
 }
 
 inline WindowCells window_cells(Diagnosis& on, double cells) {
-    const double width = on["n_swa"], batch = on["n_ubatch"], sequences = on["n_seq_max"];
-    const bool shared = on.facts().is("kv_unified", true) && known(sequences);
+    const double width = on["n_swa"], batch = on["n_ubatch"];
+    const double sequences = known(on["n_seq_max"]) ? on["n_seq_max"] : on["seqs"];
+    const bool one = known(on["streams"]) ? on["streams"] == 1 : on.facts().is("kv_unified", true);
+    const bool shared = one && known(sequences);
     const double window = width > 0 ? width * (shared ? sequences : 1) : std::nan("");
     if (known(batch)) {
         return {batch, padded_cells(window + batch) == cells ? window : cells - batch, true};
@@ -54,12 +56,14 @@ inline void window_cache(Diagnosis& on, double cells, double amount, double all)
         .with("small_mib", amount * small / cells);
 }
 
-/// What several caches hold together. full: of caches that grow with the context; cells: of the largest cache.
+/// What several caches hold together. full: of caches that grow with the context; cells: of one stream of the largest
+/// cache; all_cells: of all its streams.
 struct CacheSums {
     double full = 0;
     double constant = 0;
     double all = 0;
     double cells = 0;
+    double all_cells = 0;
     double layers = 0;
     double full_layers = 0;
     u64 full_caches = 0;  ///< that have layers
@@ -71,7 +75,9 @@ inline CacheSums sums_of(const logs::Datum& caches) {
         const double amount = field(one.value, "kv_mib"), cells = field(one.value, "cells"),
                      layers = field(one.value, "kv_layers");
         sums.all += known(amount) ? amount : 0;
+        const double stored = all_cells(cells, field(one.value, "streams"));
         sums.cells = std::max(sums.cells, known(cells) ? cells : 0);
+        sums.all_cells = std::max(sums.all_cells, known(stored) ? stored : 0);
         sums.layers += layers;
         if (word(one.value, "kind") == "window") {
             sums.constant += amount;
@@ -90,9 +96,9 @@ inline void slope(Diagnosis& on, const CacheSums& sums) {
     const double all_full = sums.full_caches == 1 ? sums.full / sums.full_layers * sums.layers : std::nan("");
     on.add("slope-constant", {},
            said("{:.2f} MiB grow with the context, {:.2f} MiB do not", sums.full, sums.constant),
-           said("{} bytes a token{}", commas(sums.full * mib / sums.cells),
+           said("{} bytes a token{}", commas(sums.full * mib / sums.all_cells),
                 known(all_full) ? said("; all {:.0f} layers full would take {:.0f} MiB", sums.layers, all_full) : ""))
-        .with("bytes_per_token", sums.full * mib / sums.cells)
+        .with("bytes_per_token", sums.full * mib / sums.all_cells)
         .with("constant_mib", sums.constant)
         .with("all_full_mib", all_full);
 }

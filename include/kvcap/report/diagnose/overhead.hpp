@@ -3,7 +3,7 @@
 // graphs and what the runtime holds, from the parts that the engine prints, else as the rest of its share.
 #pragma once
 
-#include <kvcap/report/diagnose/finding.hpp>
+#include <kvcap/report/diagnose/vllm_ranks.hpp>
 
 namespace kvcap::inline v1::report {
 
@@ -55,11 +55,44 @@ inline std::optional<Overhead> sglang(const Diagnosis& on, double total) {
                        (shared ? " + the share of what was not free before" : "")}});
 }
 
+/// A line that a sum needs, and the facts it has.
+struct NeededLine {
+    std::string_view engine;
+    std::string_view line;
+    std::initializer_list<std::string_view> facts;
+};
+
+/// Of the shortest sum of each engine, in the order of its log.
+inline std::string lacking(const LogStart& start) {
+    static const NeededLine lines[] = {
+        {"vllm", "the share (gpu_memory_utilization among the arguments)", {"gpu_memory_utilization"}},
+        {"vllm", "the card's size ('Free memory on device (.../... GiB)')", {"total_gib"}},
+        {"vllm", "'Model loading took ... GiB'", {"weights_gib"}},
+        {"vllm", "'Available KV cache memory'", {"available_kv_gib"}},
+        {"sglang", "'Load weight begin. avail mem'", {"avail_before_weights_gb", "profiled_total_gb"}},
+        {"sglang", "'Load weight end. ... avail mem'", {"avail_after_weights_gb", "profiled_available_gb"}},
+        {"sglang", "'Load weight end. ... mem usage'", {"weights_gb"}},
+        {"tensorrt-llm", "'Memory usage when calculating max tokens ... total, available'", {"available_gib"}},
+        {"tensorrt-llm", "'Loaded engine size'", {"engine_mib"}},
+        {"llama.cpp", "'compute buffer size' of one device", {"compute_mib"}},
+        {"ollama", "'compute buffer size' of one device", {"compute_mib"}},
+    };
+    const logs::Facts facts = vllm_log::with_least(start.facts);
+    std::string out;
+    for (const NeededLine& one : lines) {
+        const bool there = std::any_of(one.facts.begin(), one.facts.end(),
+                                       [&](std::string_view fact) { return facts.has(fact); });
+        out += one.engine != start.engine || there ? "" : (out.empty() ? "" : ", ") + std::string{one.line};
+    }
+    return out;
+}
+
 }  // namespace overhead
 
 /// total: bytes of the device that it is asked for; not a number: the log's own.
 inline std::optional<Overhead> overhead_of(const LogStart& start, double total = std::nan("")) {
-    const Diagnosis on{start.facts};
+    const logs::Facts facts = start.engine == "vllm" ? vllm_log::with_least(start.facts) : start.facts;
+    const Diagnosis on{facts};
     if (start.engine == "vllm") {
         return overhead::vllm(on);
     }

@@ -127,7 +127,7 @@ inline void share(Diagnosis& on) {
             .with("tokens_before_pages", pool * gib / rate)
             .with("low", on.low("available_kv_gib") * gib / rate)
             .with("high", on.high("available_kv_gib") * gib / rate)
-            .with("weights_gb", weights);
+            .with("weights_gb", weights >= 0 ? weights : std::nan(""));
     }
     const double total = on["profiled_total_gb"], fraction = on["profiled_fraction"],
                  free = on["profiled_available_gb"];
@@ -144,10 +144,21 @@ inline void share(Diagnosis& on) {
     }
 }
 
+/// Tokens of both pools, where no line says their sizes.
+inline void window_tokens(Diagnosis& on) {
+    const double window = on["swa_layer_tokens"], full = on["full_layer_tokens"];
+    on.add("window-pool", {"full_layer_tokens"},
+           said("{} full tokens, {} window tokens", commas(full), commas(window)),
+           window == full ? said("both pools have the same tokens: windows save nothing")
+                          : said("windows have a pool of their own, {:.2f} of the full tokens", window / full),
+           "a smaller --swa-full-tokens-ratio gives the memory to the full layers")
+        .with("ratio", window / full);
+}
+
 inline void windows(Diagnosis& on) {
     const logs::Datum* pools = on.find("pools");
     if (pools == nullptr || pools->items.size() < 2) {
-        return;
+        return window_tokens(on);
     }
     const auto sum = [](const logs::Datum& pool) {
         double all = 0;
@@ -156,7 +167,8 @@ inline void windows(Diagnosis& on) {
         }
         return all;
     };
-    const double window = sum(pools->items[0].value), full = sum(pools->items[1].value);
+    const bool turned = pools->items[0].value.items.front().value.words == "full";
+    const double window = sum(pools->items[turned ? 1 : 0].value), full = sum(pools->items[turned ? 0 : 1].value);
     Finding& found =
         on.add("windows-full", {"swa_size", "full_size"},
                said("window layers hold {:.2f} of {:.2f} GB", window, window + full),

@@ -24,52 +24,84 @@ inline void fraction(Diagnosis& on) {
     }
 }
 
-/// Without an amount: blocks that 0.9 of the free memory was rounded up to.
+/// What one request of the stated length takes of a pool that keeps every token: whole blocks. Pools of windows are not
+/// divided so, and without a length there is no request to speak of.
+inline void reserved(Diagnosis& on, double token) {
+    const double length = on["max_model_len"], given = on["tokens_per_block"], pool = on.high("kv_gib");
+    if (!(token > 0 && token <= gib) || on.has("pools") || on["window"] < length) {
+        return;
+    }
+    const double block = known(given) && given > 0 ? given : 1;
+    const double need = std::ceil(length / block) * block * token / gib;
+    Finding& found = on.add(
+        "reserved-vs-needed", {"kv_gib", "max_model_len"}, said("{} GiB are reserved", on.text("kv_gib")),
+        known(need) ? said("one request of {} tokens needs {:.3f} GiB", commas(length), need)
+                    : said("a GiB holds {} tokens; the log does not say how long a request may be",
+                           commas(std::floor(gib / token))),
+        need < pool / 2 ? "max_tokens or a lower fraction gives memory back, where fewer requests run at once" : "");
+    found.with("request_gib", need)
+        .with("gib_40k", 40960 * token / gib)
+        .with("gib_8k", 8192 * token / gib)
+        .with("tokens_per_gib", gib / token)
+        .with("block_mib", token * given / mib)
+        .with("fp8_bytes", token / 2);
+}
+
+/// One reading for each usual size where the log does not say how many tokens a block has.
+inline void blocks(Diagnosis& on) {
+    const double count = on["primary_blocks"], given = on["tokens_per_block"];
+    for (const double block : {64.0, 32.0}) {
+        const double size = known(given) ? given : block;
+        Finding& found = on.add(
+            "blocks", {"primary_blocks", "tokens_per_block"}, said("{} blocks", commas(count)),
+            said("{} tokens at {:.0f} a block{}", commas(count * size), size,
+                 known(given) ? "" : ", one reading: the block size is not in the log"));
+        found.with("blocks", count).with("tokens", count * size);
+        if (!known(on["capacity_tokens"]) && count > 1) {  // blocks that 0.9 of the free memory was rounded up to
+            const Round each = roundest(on.low("available_gib") * 0.9 * gib / count / size,
+                                        on.high("available_gib") * 0.9 * gib / (count - 1) / size);
+            found.with("bytes_per_token", each.value);
+        }
+        if (known(given)) {
+            return;
+        }
+    }
+}
+
+/// Full-length sequences at once: each pool of a window holds blocks of its own.
+inline double sequences(Diagnosis& on) {
+    const logs::Datum* pools = on.find("pools");
+    double least = on["capacity_tokens"] / on["max_model_len"];
+    for (std::size_t i = 0; pools != nullptr && i < pools->items.size(); ++i) {
+        const logs::Facts pool{pools->items[i].value.items};
+        const double fit = pool.number("primary_blocks").value_or(std::nan("")) /
+                           pool.number("blocks_per_sequence").value_or(std::nan(""));
+        least = i == 0 ? fit : std::min(least, fit);
+    }
+    return least;
+}
+
 inline void rate(Diagnosis& on) {
-    const double tokens = on["capacity_tokens"], blocks = on["primary_blocks"], given = on["tokens_per_block"],
-                 exact = on["kv_bytes"];
+    const double tokens = on["capacity_tokens"], exact = on["kv_bytes"];
     if (known(exact, tokens)) {
         on.add("bytes-per-token", {"kv_bytes", "capacity_tokens"},
                said("{} bytes for {} tokens", commas(exact), commas(tokens)),
                said("{} bytes a token, {:.2f} GiB", commas(exact / tokens), exact / gib))
             .with("bytes_per_token", exact / tokens)
             .with("gib", exact / gib);
-    } else if (known(tokens)) {
+    } else if (known(tokens) && !on.has("pools")) {
         per_token(on, "kv_gib", tokens);
     }
     const Round token =
         known(tokens) ? roundest(on.low("kv_gib") * gib / tokens, on.high("kv_gib") * gib / tokens) : Round{};
-    if (known(token.value)) {
-        on.add("reserved-vs-needed", {"kv_gib"}, said("{} GiB are reserved", on.text("kv_gib")),
-               said("one request of 40,960 tokens needs {:.3f} GiB", 40960 * token.value / gib),
-               "max_tokens or a lower fraction gives memory back")
-            .with("gib_40k", 40960 * token.value / gib)
-            .with("gib_8k", 8192 * token.value / gib)
-            .with("tokens_per_gib", gib / token.value)
-            .with("block_mib", token.value * given / mib)
-            .with("fp8_bytes", token.value / 2);
+    reserved(on, token.value);
+    if (known(on["primary_blocks"])) {
+        blocks(on);
     }
-    if (known(blocks)) {
-        for (const double block : {given, 64.0, 32.0}) {
-            if (!known(block) || (known(given) && block != given)) {
-                continue;
-            }
-            Finding& found = on.add(
-                "blocks", {"primary_blocks", "tokens_per_block"}, said("{} blocks", commas(blocks)),
-                said("{} tokens at {:.0f} a block{}", commas(blocks * block), block,
-                     known(given) ? "" : ", one reading: the block size is not in the log"));
-            found.with("blocks", blocks).with("tokens", blocks * block);
-            if (!known(tokens) && blocks > 1) {
-                const Round each = roundest(on.low("available_gib") * 0.9 * gib / blocks / block,
-                                            on.high("available_gib") * 0.9 * gib / (blocks - 1) / block);
-                found.with("bytes_per_token", each.value);
-            }
-        }
-    }
-    if (const double length = on["max_model_len"]; known(tokens, length)) {
-        on.add("sequences", {"capacity_tokens"}, said("length {}", commas(length)),
-               said("{:.2f} full-length sequences fit", tokens / length))
-            .with("sequences", tokens / length);
+    if (const double fit = sequences(on); known(fit)) {
+        on.add("sequences", {"capacity_tokens"}, said("length {}", commas(on["max_model_len"])),
+               said("{:.2f} full-length sequences fit", fit))
+            .with("sequences", fit);
     }
 }
 

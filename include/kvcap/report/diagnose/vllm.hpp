@@ -8,9 +8,29 @@
 
 namespace kvcap::inline v1::report::vllm_log {
 
+/// What the version says of the printed tokens: blocks // groups x block, or (from 0.21 on) concurrency x length.
+/// Builds between 0.20 and 0.21 print either.
+enum class TokenRule : unsigned char { unsaid, blocks, requests };
+
+inline TokenRule token_rule(Diagnosis& on) {
+    const std::string version = on.text("version");
+    const auto parts = logs::match(std::string_view{version}.substr(version.starts_with('v') ? 1 : 0), "{n}.{n}");
+    const auto major = parts ? logs::integer_of(parts->at[0]) : std::nullopt;
+    const auto minor = parts ? logs::integer_of(parts->at[1]) : std::nullopt;
+    if (!major || !minor || (*major == 0 && *minor == 20 && version.find("dev") != std::string::npos)) {
+        return TokenRule::unsaid;
+    }
+    return *major > 0 || *minor > 20 ? TokenRule::requests : TokenRule::blocks;
+}
+
+/// A count made of requests says nothing of blocks. Where the log says the block, no other is asked.
 inline void tokens_in_blocks(Diagnosis& on, double tokens) {
+    if (token_rule(on) == TokenRule::requests) {
+        return;
+    }
+    const double given = on["block_size"];
     for (const double block : {16.0, 32.0, 64.0, 128.0}) {
-        if (std::fmod(tokens, block) == 0) {
+        if (std::fmod(tokens, block) == 0 && (!known(given) || block == given)) {
             on.add("blocks", {"capacity_tokens"},
                    said("{} tokens are whole blocks of {:.0f}", commas(tokens), block),
                    "one reading: a single uniform group; the block size in the arguments decides")
@@ -18,6 +38,26 @@ inline void tokens_in_blocks(Diagnosis& on, double tokens) {
                 .with("block", block);
         }
     }
+}
+
+/// agrees: tokens are concurrency x length, to the printed digits. whole: they are whole blocks of 16 too.
+inline std::string reported_words(TokenRule rule, bool agrees, bool both, bool whole) {
+    if (rule == TokenRule::requests && both && !agrees) {
+        return "from 0.21 on tokens are concurrency x length, and these are not: the lines are of unlike starts";
+    }
+    if (both && !agrees) {
+        return "tokens are blocks // groups x block: they are not what can be admitted (vllm#40691); concurrency x "
+               "length is";
+    }
+    if (rule == TokenRule::blocks) {
+        return both ? "tokens are blocks x block of one group: so many requests fit at full length"
+                    : "tokens are blocks // groups x block: of several groups more are admitted";
+    }
+    if (rule == TokenRule::unsaid && whole) {
+        return "two readings: before vLLM 0.21 blocks of one group, from 0.21 on concurrency x length, which holds at "
+               "this length only";
+    }
+    return "tokens are concurrency x length: they hold at this length only";
 }
 
 /// ratio = tokens / length against the printed concurrency: which rule gave the token count?
@@ -36,9 +76,7 @@ inline void reported(Diagnosis& on) {
         known(at_once) ? said("{} tokens, {} requests of {}", commas(tokens), on.text("concurrency"),
                               commas(length))
                        : said("{} tokens, requests of at most {}", commas(tokens), commas(length)),
-        agrees || !known(at_once) ? "tokens are concurrency x length: they hold at this length only"
-                                  : "tokens are blocks // groups x block: they are not what can be admitted "
-                                    "(vllm#40691); concurrency x length is");
+        reported_words(token_rule(on), agrees, known(at_once), std::fmod(tokens, 16) == 0));
     found.with("tokens", tokens).with("ratio", ratio).with("concurrency", at_once);
     if (known(at_once)) {
         found.with("admitted_tokens", std::floor(at_once * length));
@@ -102,7 +140,8 @@ inline std::vector<Reading> group_readings(double tokens, double length, double 
 inline void groups(Diagnosis& on) {
     const double tokens = on["capacity_tokens"], length = on["max_model_len"], at_once = on["concurrency"],
                  given = on["block_size"];
-    if (!known(tokens, length, at_once) || std::abs(tokens / length - at_once) <= 0.0051 || tokens > 1e9) {
+    if (!known(tokens, length, at_once) || std::abs(tokens / length - at_once) <= 0.0051 || tokens > 1e9 ||
+        token_rule(on) == TokenRule::requests) {
         return;
     }
     std::vector<Reading> all;
@@ -146,6 +185,7 @@ inline void page_of_groups(Diagnosis& on) {
     const double length = on["max_model_len"], block = on["block_size"];
     const double places = std::round(pad / waste) + pad;
     if (!known(places, tokens, length, block, on["available_kv_gib"]) || places > 4096 ||
+        token_rule(on) == TokenRule::blocks ||
         !(pad >= 0 && block > 0 && length > 0)) {
         return;
     }
@@ -224,8 +264,9 @@ inline void graphs(Diagnosis& on) {
         found.with("graph_gib", held).with("used", used).with("gain", held / pool).with("unused_gib", held - used);
         found.gain_bytes = (known(used) ? held - used : held) * gib;
     }
-    if (known(graph, delta) && delta > 0 && graph > 0) {
-        const double card = graph / delta;
+    const double card = graph / delta;
+    const bool holds = !known(pool) || card * on["gpu_memory_utilization"] >= pool;  // else a figure is misprinted
+    if (known(card) && delta > 0 && graph > 0 && holds) {
         Finding& found = on.add(
             "card-size", {"graph_estimate_gib", "equivalent_utilization"},
             said("{:.2f} GiB are {:.4f} of the card", graph, delta),

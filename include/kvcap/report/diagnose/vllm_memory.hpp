@@ -55,7 +55,7 @@ inline void too_long(Diagnosis& on) {
                         : said("about {} bytes a token and {:.2f} GiB that do not depend on the length",
                                commas(slope), constant))
         .with("slope_bytes", slope)
-        .with("constant_gib", constant);
+        .with("constant_gib", std::max(0.0, constant));
 }
 
 inline void auto_fit(Diagnosis& on) {
@@ -109,9 +109,10 @@ inline void refused(Diagnosis& on) {
     if (on["weights_gib"] / on["budget_gib"] > 0.85) {
         on.add("weights-fill", {"weights_gib", "budget_gib"},
                said("weights take {:.0f}% of the budget", 100 * on["weights_gib"] / on["budget_gib"]),
-               "the cache gets what is left", "more cards, smaller weights or a smaller profile batch")
+               on["weights_gib"] < on["budget_gib"] ? "the cache gets what is left" : "nothing is left for the cache",
+               "more cards, smaller weights or a smaller profile batch")
             .with("share_of_budget", on["weights_gib"] / on["budget_gib"])
-            .with("outside_gib", total - on["budget_gib"]);
+            .with("outside_gib", total >= on["budget_gib"] ? total - on["budget_gib"] : std::nan(""));
     }
 }
 
@@ -154,7 +155,7 @@ inline void v0_blocks(Diagnosis& on) {
         .with("blocks", count)
         .with("block", 16)
         .with("tokens", count * 16)
-        .with("short", length - count * 16)
+        .with("short", length > count * 16 ? length - count * 16 : std::nan(""))
         .with("needed_blocks", std::ceil(length / 16))
         .with("concurrency", count * 16 / length)
         .with("factor", length / (count * 16));
