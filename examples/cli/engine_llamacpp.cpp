@@ -197,24 +197,21 @@ llamacpp::Options llama_options(const EngineQuestion& question) {
 
 extern const EngineFace llamacpp_face;
 const EngineFace llamacpp_face{
-    "llamacpp",
-    "llama.cpp",
-    {"ctx-size=cells asked for, of all sequences", "parallel=sequences at once",
-     "batch-size=tokens of one batch", "ubatch-size=tokens of one micro-batch; windows reserve for it",
-     "cache-type-k=f16, q8_0, q4_0 ...", "cache-type-v=f16, q8_0, q4_0 ...", "flash-attn=on, off or auto",
-     "swa-full!windows get cells for everything", "kv-unified!one cache for all sequences"},
-    ask_llamacpp,
-    {"q8_0", "q4_0"},
-    {},
-    knobs_of,
-    nullptr,
-    "llama.cpp has no context ranks; leave it out",
-    std::nullopt,
-    share_of,
-    false,
-    &line,
-    "llama-server warns, sets the cells aside and caps requests at the model's length",
-    on_llama_device,
-    {"swa-full"}};
+    .name = "llamacpp",
+    .title = "llama.cpp",
+    .flags = {"ctx-size=cells asked for, of all sequences", "parallel=sequences at once",
+              "batch-size=tokens of one batch", "ubatch-size=tokens of one micro-batch; windows reserve for it",
+              "cache-type-k=f16, q8_0, q4_0 ...", "cache-type-v=f16, q8_0, q4_0 ...", "flash-attn=on, off or auto",
+              "swa-full!windows get cells for everything", "kv-unified!one cache for all sequences"},
+    .ask = ask_llamacpp,
+    .formats = {"q8_0", "q4_0"},
+    .knobs = knobs_of,
+    .no_context_ranks = "llama.cpp has no context ranks; leave it out",
+    .share = share_of,
+    .launch = &line,
+    .beyond_context = "llama-server warns, sets the cells aside and caps requests at the model's length",
+    .weights = on_llama_device,
+    .of_kinds = {"swa-full"},
+};
 
 }  // namespace kvcap::cli

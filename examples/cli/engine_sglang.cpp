@@ -276,27 +276,26 @@ const LaunchFace line{
 
 extern const EngineFace sglang_face;
 const EngineFace sglang_face{
-    "sglang",
-    "SGLang",
-    {"page-size=tokens of a page", "max-total-tokens=cap on the token pool",
-     "max-running-requests=requests at once", "max-mamba-cache-size=state slots",
-     "chunked-prefill-size=tokens of one prefill step", "mamba-full-memory-ratio=states against tokens, 0.9",
-     "swa-full-tokens-ratio=window tokens against full, 0.8", "disable-radix-cache!prefix caching off",
-     "disable-overlap-schedule!one batch at a time"},
-    ask_sglang,
-    {"fp8"},
-    "mem-fraction-static",
-    knobs_of,
-    state_format_of,
-    sglang_context_ranks,
-    Remainder::last,
-    share_of,
-    false,
-    &line,
-    "SGLang does not start so unless SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 is set",  // ModelConfig
-    weights_of,
-    {"max-mamba-cache-size", "mamba-full-memory-ratio", "swa-full-tokens-ratio"},
-    "stores them without a mamba_ssm_dtype in the config",
-    packed_latents};
+    .name = "sglang",
+    .title = "SGLang",
+    .flags = {"page-size=tokens of a page", "max-total-tokens=cap on the token pool",
+              "max-running-requests=requests at once", "max-mamba-cache-size=state slots",
+              "chunked-prefill-size=tokens of one prefill step", "mamba-full-memory-ratio=states against tokens, 0.9",
+              "swa-full-tokens-ratio=window tokens against full, 0.8", "disable-radix-cache!prefix caching off",
+              "disable-overlap-schedule!one batch at a time"},
+    .ask = ask_sglang,
+    .memory_flag = "mem-fraction-static",
+    .knobs = knobs_of,
+    .state_format = state_format_of,
+    .no_context_ranks = sglang_context_ranks,
+    .remainder = Remainder::last,
+    .share = share_of,
+    .launch = &line,
+    .beyond_context = "SGLang does not start so unless SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 is set",
+    .weights = weights_of,
+    .of_kinds = {"max-mamba-cache-size", "mamba-full-memory-ratio", "swa-full-tokens-ratio"},
+    .states_rule = "stores them without a mamba_ssm_dtype in the config",
+    .kv_format = packed_latents,
+};
 
 }  // namespace kvcap::cli

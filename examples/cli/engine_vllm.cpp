@@ -259,32 +259,31 @@ const LaunchFace line{.formats = {{"bf16", "bfloat16"}, {"f16", "float16"}, {"ha
 
 extern const EngineFace vllm_face;
 const EngineFace vllm_face{
-    "vllm",
-    "vLLM",
-    {"block-size=tokens per block", "max-num-batched-tokens=tokens of one step; windows reserve for it",
-     "attention-backend=FLASH_ATTN, FLASHINFER, FLASHMLA ...", "mamba-cache-mode=none, align or all",
-     "max-num-seqs=requests at once of a line; elsewhere --batch",
-     "num-gpu-blocks-override=blocks, whatever the memory", "num-speculative-tokens=draft tokens a step",
-     "spec-method=who drafts them: mtp, or ngram and suffix, which have no caches",
-     "prefix-match-unit=tokens of one hash", "async-scheduling!two batches in flight",
-     "no-async-scheduling!one batch in flight a stage", "enforce-eager!no CUDA graphs",
-     "enable-prefix-caching!prefix caching on, also of states", "no-enable-prefix-caching!prefix caching off",
-     "disable-hybrid-kv-cache-manager!one kind of group only",
-     "enable-expert-parallel!whole experts on a rank; with TP and DP also whole shared experts"},
-    ask_vllm,
-    {"fp8"},
-    "gpu-memory-utilization",
-    knobs_of,
-    nullptr,
-    {},
-    Remainder::middle,  // distributed/utils.py get_pp_indices: neither the first nor the last stage, from the back
-    share_of,
-    false,
-    &line,
-    "vLLM does not start so unless VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 is set",  // config/model.py get_and_verify_max_len
-    weights_of,
-    {"mamba-cache-mode", "disable-hybrid-kv-cache-manager"},
-    {},
-    packed_latents};
+    .name = "vllm",
+    .title = "vLLM",
+    .flags = {"block-size=tokens per block", "max-num-batched-tokens=tokens of one step; windows reserve for it",
+              "attention-backend=FLASH_ATTN, FLASHINFER, FLASHMLA ...", "mamba-cache-mode=none, align or all",
+              "max-num-seqs=requests at once of a line; elsewhere --batch",
+              "num-gpu-blocks-override=blocks, whatever the memory", "num-speculative-tokens=draft tokens a step",
+              "spec-method=who drafts them: mtp, or ngram and suffix, which have no caches",
+              "prefix-match-unit=tokens of one hash", "async-scheduling!two batches in flight",
+              "no-async-scheduling!one batch in flight a stage", "enforce-eager!no CUDA graphs",
+              "enable-prefix-caching!prefix caching on, also of states", "no-enable-prefix-caching!prefix caching off",
+              "disable-hybrid-kv-cache-manager!one kind of group only",
+              "enable-expert-parallel!whole experts on a rank; with TP and DP also whole shared experts"},
+    .ask = ask_vllm,
+    .memory_flag = "gpu-memory-utilization",
+    .knobs = knobs_of,
+    .no_context_ranks = {},
+    // distributed/utils.py get_pp_indices: neither the first nor the last stage, from the back
+    .remainder = Remainder::middle,
+    .share = share_of,
+    .launch = &line,
+    // config/model.py get_and_verify_max_len
+    .beyond_context = "vLLM does not start so unless VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 is set",
+    .weights = weights_of,
+    .of_kinds = {"mamba-cache-mode", "disable-hybrid-kv-cache-manager"},
+    .kv_format = packed_latents,
+};
 
 }  // namespace kvcap::cli

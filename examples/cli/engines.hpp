@@ -137,9 +137,9 @@ struct Unevaluated {
 /// What a launch line of the engine says and what it leaves to it. unsaid: flags with the values that hold where nobody
 /// gives them, for a line that says everything. block_flag: tokens of a block; empty: it has none. requests_flag:
 /// requests at once, where that is a flag of its questions too. step_flag: tokens of a step, where that has one of each
-/// request at once. says_budget: a flag gives the bytes of the cache. says_share: one gives the share of memory. dtypes:
-/// KV formats that its parser takes in the version asked for; nullptr: not known here. requests_unsaid: how many at once
-/// where a line does not say it; nullptr or 0: not known.
+/// request at once. says_budget: a flag gives the bytes of the cache. says_share: one gives the share of memory.
+/// dtypes: KV formats that its parser takes in the version asked for; nullptr: not known here. requests_unsaid: how
+/// many at once where a line does not say it; nullptr or 0: not known.
 struct LaunchFace {
     std::vector<FormatName> formats{};
     std::vector<Unevaluated> unevaluated{};
@@ -153,18 +153,17 @@ struct LaunchFace {
     u64 (*requests_unsaid)(const EngineQuestion& question) = nullptr;
 };
 
-/// flags: long names it understands, with their help; "name=help" takes a value, "name!help" is a switch.
-/// formats: smaller KV formats to suggest, in order. memory_flag: its name for the share of memory. knobs: what else
-/// can be turned for this question; nullptr: nothing. state_format: in which format it stores recurrent states;
-/// nullptr: as the model's forms have it. states_rule: why so, as the end of a sentence. kv_format: the one format of
-/// its own in which it stores this model's keys and values, whatever it is asked for; nullptr, empty: as asked.
-/// no_context_ranks: why it has none that divide the tokens of a request, as the
-/// end of a sentence; empty: it has. remainder: which stages it gives the layers that are left over; none: as asked.
-/// share: of a GPU's memory, where nothing is said; nullptr: 0.9, which is kvcap's own. share_of_free: it is of what
-/// the weights and the rest leave. launch: nullptr: it has no launch line. beyond_context:
-/// what it does with a request longer than the context that the model states, as a sentence. weights: of a rank, by its
-/// own rule; nullptr: as `RankPlace::split` has it. of_kinds: flags about layers of one kind, without which they change
-/// nothing.
+/// flags: long names it understands, with their help; "name=help" takes a value, "name!help" is a switch. formats:
+/// smaller KV formats to suggest, in order. memory_flag: its name for the share of memory. knobs: what else can be
+/// turned for this question; nullptr: nothing. state_format: in which format it stores recurrent states; nullptr: as
+/// the model's forms have it. no_context_ranks: why it has none that divide the tokens of a request, as the end of a
+/// sentence; empty: it has. remainder: which stages it gives the layers that are left over; none: as asked. share: of a
+/// GPU's memory, where nothing is said; nullptr: 0.9, which is kvcap's own. share_of_free: it is of what the weights
+/// and the rest leave. launch: nullptr: it has no launch line. beyond_context: what it does with a request longer than
+/// the context that the model states, as a sentence. weights: of a rank, by its own rule; nullptr: as
+/// `RankPlace::split` has it. of_kinds: flags about layers of one kind, without which they change nothing. states_rule:
+/// why state_format, as the end of a sentence. kv_format: the one format of its own in which it stores this model's
+/// keys and values, whatever it is asked for; nullptr, empty: as asked.
 struct EngineFace {
     std::string_view name;
     std::string_view title;

@@ -225,10 +225,10 @@ void take_requests(const Launch& launch, Launched& to) {
     }
     if (const u64 most = face.requests_unsaid(to.on.question(to.setting, {})); most != 0) {
         to.on.flags[std::string{face.requests_flag}] = std::to_string(most);
+        const bool states = keeps_states(to.on.formats[0].model.read.spec);
         note_line(to.notes, fmt::format("says no --{}: {}, what {}'s server takes on such a GPU{}", face.requests_flag,
                                         report::grouped(most), to.on.face->title,
-                                        keeps_states(to.on.formats[0].model.read.spec) ? "; states need a place for each"
-                                                                                       : ""));
+                                        states ? "; states need a place for each" : ""));
     }
 }
 

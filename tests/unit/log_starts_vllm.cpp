@@ -224,7 +224,7 @@ TEST_CASE("overhead: the lines that a log lacks are named", "[log]") {
     CHECK(lacking("Available KV cache memory: 40.00 GiB\nModel loading took 15.00 GiB\n") ==
           "the share (gpu_memory_utilization among the arguments), the card's size ('Free memory on device (.../... "
           "GiB)')");
-    CHECK(lacking("Load weight end. type=A, avail mem=63.52 GB\n").find("'Memory pool end. avail mem'") !=
+    CHECK(lacking("Load weight end. type=A, avail mem=63.52 GB\n").find("'Load weight begin. avail mem'") !=
           std::string::npos);
     CHECK(lacking("Loaded engine size: 6678 MiB\n") ==
           "'Memory usage when calculating max tokens ... total, available'");

@@ -37,6 +37,7 @@ enum class LaunchField : unsigned char {
     fit,
     count,
     text,
+    ignored,
 };
 
 struct LaunchFlag {

@@ -120,23 +120,6 @@ private:
         count ? static_cast<void>(to = *count) : refuse(flag, value, wanted);
     }
 
-    /// One of three words, as llama.cpp spells them.
-    void switched(const std::string& flag, const std::string& value, bool may_be_auto) {
-        const std::string_view word = llama_switch(value);
-        if (word.empty() || (word == "auto" && !may_be_auto)) {
-            refuse(flag, value, wanted_switch(flag, may_be_auto));
-        }
-        keep(flag, std::string{word});
-    }
-
-    /// none: one device, whatever -ts says. row divides weights alone, which is not judged.
-    void split_mode(const std::string& flag, const std::string& value) {
-        if (value != "none" && value != "layer" && value != "tensor") {
-            refuse(flag, value, "layer, tensor or none (row is not judged)");
-        }
-        devices_.mode = value;
-    }
-
     std::string& keep(const std::string& flag, const std::string& value) {
         return read_.flags[kept_name(read_.engine, flag)] = value;
     }
@@ -226,9 +209,9 @@ private:
             case LaunchField::devices:
                 take_count(devices_.listed, listed_devices(value), flag, value, wanted_devices);
                 return;
-            case LaunchField::flash: switched(flag, value, true); return;
-            case LaunchField::fit: switched(flag, value, false); return;
-            case LaunchField::split_mode: split_mode(flag, value); return;
+            case LaunchField::flash: keep(flag, switched(flag, value, true)); return;
+            case LaunchField::fit: keep(flag, switched(flag, value, false)); return;
+            case LaunchField::split_mode: devices_.mode = split_mode(flag, value); return;
             case LaunchField::key_type:
                 read_.dtype = value;
                 read_.flags["cache-type-k"] = value;
@@ -242,6 +225,7 @@ private:
                 return;
             case LaunchField::count: keep(flag, std::to_string(whole(flag, value))); return;
             case LaunchField::text: keep(flag, value); return;
+            case LaunchField::ignored: return;
         }
     }
 

@@ -84,6 +84,23 @@ protected:
         return whole(flag, value);
     }
 
+    /// One of three words, as llama.cpp spells them.
+    std::string switched(const std::string& flag, const std::string& value, bool may_be_auto) {
+        const std::string_view word = llama_switch(value);
+        if (word.empty() || (word == "auto" && !may_be_auto)) {
+            refuse(flag, value, wanted_switch(flag, may_be_auto));
+        }
+        return std::string{word};
+    }
+
+    /// none: one device, whatever -ts says. row divides weights alone, which is not judged.
+    std::string split_mode(const std::string& flag, const std::string& value) {
+        if (value != "none" && value != "layer" && value != "tensor") {
+            refuse(flag, value, "layer, tensor or none (row is not judged)");
+        }
+        return value;
+    }
+
     const LaunchSyntax& syntax_;
     std::optional<Problem> problem_;
 };
