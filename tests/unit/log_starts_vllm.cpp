@@ -219,6 +219,17 @@ TEST_CASE("vLLM: a label of /metrics names the model", "[log]") {
     }
 }
 
+TEST_CASE("vLLM: no rate without a whole number of bytes, and no share left where more is used", "[log]") {
+    const std::string pool = "Available KV cache memory: 16.05 GiB\nGPU KV cache size: ";
+    CHECK(finding(only(pool + "33,114,807 tokens\n"), "bytes-per-token").seen.empty());  // 520.3 to 520.6
+    CHECK_FALSE(finding(only(pool + "33,114 tokens\n"), "bytes-per-token").seen.empty());
+    const std::string spent =
+        "Free memory on device (78.00/79.00 GiB) on startup. Desired GPU memory utilization is (0.9, 71.10 GiB). "
+        "Actual usage is 70.00 GiB for weight, 2.00 GiB for peak activation, 1.00 GiB for non-torch memory, and 0.50 GiB "
+        "for CUDAGraph memory.\n";
+    CHECK(finding(only(spent), "spent").meaning == "that is 2.40 GiB more than the share");
+}
+
 TEST_CASE("overhead: the lines that a log lacks are named", "[log]") {
     const auto lacking = [](const char* log) { return kvcap::report::overhead::lacking(only(log)); };
     CHECK(lacking("Available KV cache memory: 40.00 GiB\nModel loading took 15.00 GiB\n") ==

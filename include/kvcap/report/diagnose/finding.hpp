@@ -117,8 +117,8 @@ inline void per_token(Diagnosis& on, std::string_view amount, double tokens, dou
     const double low = on.low(amount) * parts * gib / tokens;
     const double high = on.high(amount) * parts * gib / tokens;
     const Round round = roundest(low, high);
-    if (!(tokens > 0) || !(low > 0) || !known(high)) {
-        return;
+    if (!(tokens > 0) || !(low > 0) || !known(high) || std::ceil(low) > std::floor(high)) {
+        return;  // no whole number of bytes a token is so printed
     }
     on.add(
           "bytes-per-token", {amount},

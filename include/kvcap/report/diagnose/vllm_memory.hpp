@@ -183,7 +183,8 @@ inline void spent(Diagnosis& on) {
     const double share = on["desired_gib"];
     if (known(all, share)) {
         on.add("spent", {"desired_gib"}, said("{:.2f} GiB beside the cache", all),
-               said("{:.2f} GiB of the share are left for it", share - all))
+               all <= share ? said("{:.2f} GiB of the share are left for it", share - all)
+                            : said("that is {:.2f} GiB more than the share", all - share))
             .with("beside_gib", all)
             .with("left_gib", share - all)
             .with("free_after_gib", on["free_gib"] - all)
