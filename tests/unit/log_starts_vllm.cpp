@@ -225,8 +225,8 @@ TEST_CASE("vLLM: no rate without a whole number of bytes, and no share left wher
     CHECK_FALSE(finding(only(pool + "33,114 tokens\n"), "bytes-per-token").seen.empty());
     const std::string spent =
         "Free memory on device (78.00/79.00 GiB) on startup. Desired GPU memory utilization is (0.9, 71.10 GiB). "
-        "Actual usage is 70.00 GiB for weight, 2.00 GiB for peak activation, 1.00 GiB for non-torch memory, and 0.50 GiB "
-        "for CUDAGraph memory.\n";
+        "Actual usage is 70.00 GiB for weight, 2.00 GiB for peak activation, 1.00 GiB for non-torch memory, and "
+        "0.50 GiB for CUDAGraph memory.\n";
     CHECK(finding(only(spent), "spent").meaning == "that is 2.40 GiB more than the share");
 }
 
