@@ -58,6 +58,11 @@ LlamaModel llama_model(const Model& model) {
 ModelOptions as_stored(ModelOptions model, const EngineFlags& said) {
     const auto keys = said.find("cache-type-k");
     const auto values = said.find("cache-type-v");
+    for (const auto& type : {keys, values}) {
+        if (type != said.end()) {
+            static_cast<void>(cache_type(type->second, type->first));  // stops at one that llama.cpp lacks
+        }
+    }
     if (keys != said.end() || values != said.end()) {
         model.kv_cache_dtype = io::key_value_name(keys != said.end() ? keys->second : "f16",
                                                   values != said.end() ? values->second : "f16");

@@ -49,9 +49,9 @@ std::vector<StoredModel> formats_to_try(const PlanOptions& options, const Engine
     for (const std::string& dtype : each_once(parts_of(dtypes))) {
         ModelOptions model = options.on.model;
         model.kv_cache_dtype = dtype;
-        std::vector<Note> said;  // with the deployment
+        std::vector<Note> again;  // said with the deployment
         try {
-            formats.push_back({dtype, load_for(face, model, said)});
+            formats.push_back({dtype, load_for(face, model, again)});
         } catch (const Stop&) {
             if (formats.empty() || !options.dtypes.empty()) {
                 throw;
