@@ -135,7 +135,7 @@ constexpr Excused excused[] = {
     {"trtllm", "refused: N query heads cannot be dealt to N ranks", 9},
     {"trtllm", "refused: no other format of 4 bits", 250},
     {"trtllm", "refused: the engine refuses these options together", 2},
-    {"trtllm", "refused: these rules do not cover this case", 298},
+    {"trtllm", "refused: these rules do not cover this case", 303},
     {"llamacpp", "not compared: a tensor split rotates what it cannot cut", 29},
     {"llamacpp", "refused: N bytes are needed and N are available", 1},
     {"llamacpp", "refused: the engine refuses these options together", 67},
