@@ -30,7 +30,7 @@ Device device_of(const EngineQuestion& question, vllm::KvDtype dtype) {
         words = fmt::format("as on {}; what vLLM takes on {} is not described by these rules",
                             blackwell ? "Blackwell" : "Hopper", question.gpu);
     } else {
-        words += " (--gpu decides)";
+        words += " (the GPU decides)";
     }
     return {blackwell ? 100u : 90u, std::move(words), Origin::assumed};
 }

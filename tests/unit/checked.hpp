@@ -18,6 +18,21 @@ inline json checked(const std::string& verb, const std::string& arguments, int c
     return read;
 }
 
+/// Whether a note of the answer has the words.
+inline bool says(const json& answer, const std::string& words) {
+    return answer["notes"].dump().find(words) != std::string::npos;
+}
+
+/// The least more memory with which it fits; 0 when no amount is suggested.
+inline long long more_memory(const json& found) {
+    for (const json& each : found["changes"]) {
+        if (each["kind"] == "memory") {
+            return each["extra_memory_bytes"];
+        }
+    }
+    return 0;
+}
+
 inline void refused(const std::string& arguments, int code, const std::string& words) {
     const Ran ran = run(arguments);
     CAPTURE(arguments, ran.err, ran.out);

@@ -16,10 +16,6 @@ std::string note_at(const json& notes, const std::string& where) {
     return {};
 }
 
-bool says(const json& answer, const std::string& words) {
-    return answer["notes"].dump().find(words) != std::string::npos;
-}
-
 json judged(const std::string& beside, const std::string& line, int code) {
     const Ran ran = run("plan " + beside + " --launch \"" + line + "\" --json");
     CAPTURE(beside, line, ran.err, ran.out);

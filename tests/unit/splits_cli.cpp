@@ -9,17 +9,8 @@ namespace {
 
 using nlohmann::json;
 using program::checked;
+using program::more_memory;
 using program::refused;
-
-/// The least more memory with which it fits; 0 when no amount is suggested.
-long long more_memory(const json& found) {
-    for (const json& each : found["changes"]) {
-        if (each["kind"] == "memory") {
-            return each["extra_memory_bytes"];
-        }
-    }
-    return 0;
-}
 
 /// A load that does not fit the memory, with the engine and its options.
 struct Unfit {

@@ -6,14 +6,6 @@
 
 using namespace program;
 
-namespace {
-
-bool says(const json& answer, const std::string& words) {
-    return answer["notes"].dump().find(words) != std::string::npos;
-}
-
-}  // namespace
-
 TEST_CASE("weights: a quantised format that only the model's name says", "[cli][unknown]") {
     if (!known()) {
         return;

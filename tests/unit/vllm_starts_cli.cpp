@@ -9,17 +9,11 @@ namespace {
 
 using nlohmann::json;
 using program::checked;
+using program::more_memory;
 using program::run;
 
-/// The least more memory with which it fits; 0 when no amount is suggested.
-long long more_memory(const json& found) {
-    for (const json& each : found["changes"]) {
-        if (each["kind"] == "memory") {
-            return each["extra_memory_bytes"];
-        }
-    }
-    return 0;
-}
+/// Whether the answer has the words anywhere: in its refusal, or in a note.
+bool tells(const json& found, const std::string& words) { return found.dump().find(words) != std::string::npos; }
 
 json judged(const std::string& line, int code = 0, const std::string& beside = "--gpu h100") {
     const program::Ran ran = run("plan " + beside + " --json --launch " + program::quoted(line));
@@ -36,8 +30,6 @@ void refused(const std::string& arguments, int code, const std::string& words) {
     CHECK(ran.code == code);
     CHECK(program::unfolded(ran.err + ran.out).find(words) != std::string::npos);
 }
-
-bool says(const json& found, const std::string& words) { return found.dump().find(words) != std::string::npos; }
 
 }  // namespace
 
@@ -123,10 +115,10 @@ TEST_CASE("vLLM caches states on request before 0.28, and in mode all where the 
     CHECK(pools("0.27.0 --enable-prefix-caching")["units_per_request"] == 2 * 3 + 11);
     CHECK(pools("0.28.0")["groups"] == pools("0.28.0 --enable-prefix-caching")["groups"]);
     CHECK(pools("0.28.0")["units_per_request"] == 2 * 3 + 11);
-    CHECK(says(pools("0.27.0"), "off, as vLLM 0.27.0 takes it for a model with states"));
+    CHECK(tells(pools("0.27.0"), "off, as vLLM 0.27.0 takes it for a model with states"));
     const std::string nemotron = "nemotron-h-56b --kv-budget 40GiB --tokens 8k --enable-prefix-caching --engine vllm@";
-    CHECK(says(checked("pools", nemotron + "0.27.0"), "all, as vLLM 0.27.0 takes it for this class"));
-    CHECK_FALSE(says(checked("pools", nemotron + "0.28.0"), "takes it for this class"));
+    CHECK(tells(checked("pools", nemotron + "0.27.0"), "all, as vLLM 0.27.0 takes it for this class"));
+    CHECK_FALSE(tells(checked("pools", nemotron + "0.28.0"), "takes it for this class"));
     const std::string reuse = "reuse qwen3.5-27b --explain --engine vllm";
     refused(reuse + "@0.26", 0, "taken as given: vLLM 0.26.0 caches nothing of a model with states without it");
     CHECK(run(reuse).out.find("taken as given") == std::string::npos);
@@ -142,8 +134,8 @@ TEST_CASE("vLLM 0.20 on: graphs are captured with a block of states for every re
     const std::string beside = "--gpu h100 --overhead kaito-2026-06";
     const std::string line = "vllm serve qwen3.5-27b --max-model-len 132000 --gpu-memory-utilization 0.90";
     const json unsaid = judged(line, 2, beside);
-    CHECK(says(unsaid, "max_num_seqs (1,024) exceeds available Mamba cache blocks ("));
-    CHECK(says(unsaid, "says no --max-num-seqs: 1,024, what vLLM's server takes on such a GPU"));
+    CHECK(tells(unsaid, "max_num_seqs (1,024) exceeds available Mamba cache blocks ("));
+    CHECK(tells(unsaid, "says no --max-num-seqs: 1,024, what vLLM's server takes on such a GPU"));
     const std::string refusal = unsaid["refusal"];
     const std::string blocks = refusal.substr(refusal.find("blocks (") + 8, 3);
     const long most = std::stol(blocks);
@@ -155,7 +147,7 @@ TEST_CASE("vLLM 0.20 on: graphs are captured with a block of states for every re
     judged(line + " --max-num-seqs 1024", 0, short_load + " --engine vllm@0.19.0");
     judged(line + " --max-num-seqs 1024", 2, short_load + " --engine vllm@0.20.0");
     judged("vllm serve llama-3.1-8b --max-model-len 8192", 0, beside);
-    CHECK(says(checked("fit", "qwen3.5-27b --gpu h100 --overhead kaito-2026-06 --engine vllm --tokens 132000"),
+    CHECK(tells(checked("fit", "qwen3.5-27b --gpu h100 --overhead kaito-2026-06 --engine vllm --tokens 132000"),
                "vLLM's server takes up to 1,024 where its line does not say it"));
 }
 
@@ -166,7 +158,7 @@ TEST_CASE("vLLM: a step has a token of every request at once", "[cli][vllm-start
     const std::string words = "max_num_batched_tokens (1,024) must be greater than or equal to max_num_seqs (2,000)";
     const json said = judged("vllm serve llama-3.1-8b --max-model-len 128 --max-num-seqs 2000 "
                              "--max-num-batched-tokens 1024", 2);
-    CHECK(says(said, words));
+    CHECK(tells(said, words));
     judged("vllm serve llama-3.1-8b --max-model-len 128 --max-num-seqs 2000 --max-num-batched-tokens 2000");
     judged("vllm serve llama-3.2-1b --max-model-len 128 --max-num-seqs 3000", 2, "--gpu l40s");
     const std::string load = "llama-3.2-1b --gpu l40s --tokens 100 --batch 3000";
@@ -174,7 +166,7 @@ TEST_CASE("vLLM: a step has a token of every request at once", "[cli][vllm-start
     CHECK(emitted.out.find("--max-num-seqs 3000 ") != std::string::npos);
     CHECK(emitted.out.find("--max-num-batched-tokens 3000") != std::string::npos);
     CHECK(judged(emitted.out.substr(0, emitted.out.size() - 1), 0, "--gpu l40s")["fits"] == true);
-    CHECK(says(checked("fit", load + " --engine vllm"), "3,000 tokens a step, one for each request at once"));
+    CHECK(tells(checked("fit", load + " --engine vllm"), "3,000 tokens a step, one for each request at once"));
     refused("fit " + load + " --engine vllm --max-num-batched-tokens 512", 1,
             "512 sequences run at once (--max-num-batched-tokens), and of 3,000");
     const json planned = checked("plan", "llama-3.2-1b --gpu l40s --gpus 1 --tokens 100 --batch 3 --engine vllm "
@@ -186,7 +178,7 @@ TEST_CASE("vLLM: a step has a token of every request at once", "[cli][vllm-start
     CHECK(run("plan llama-3.2-1b --gpu l40s --gpus 1 --tokens 8k --batch 3 --emit vllm --max-num-batched-tokens 1")
               .out == "");
     const json queued = judged("vllm serve llama-3.2-1b --max-model-len 128", 1, "--gpu h100 --batch 2000");
-    CHECK(says(queued, "1,024 sequences run at once (--max-num-seqs), and of 2,000 requests vLLM queues 976"));
+    CHECK(tells(queued, "1,024 sequences run at once (--max-num-seqs), and of 2,000 requests vLLM queues 976"));
 }
 
 TEST_CASE("a budget that the GPU cannot hold beside the weights does not fit", "[cli][vllm-start]") {
@@ -210,7 +202,7 @@ TEST_CASE("a budget that the GPU cannot hold beside the weights does not fit", "
     }
     const json line = judged("vllm serve llama-3.1-8b --max-model-len 8192 --kv-cache-memory-bytes 200G", 1);
     CHECK(line["fits"] == false);
-    CHECK(says(line, "more than a GPU has"));
+    CHECK(tells(line, "more than a GPU has"));
 }
 
 TEST_CASE("--encoder-tokens: no line says them, and the model has so many positions", "[cli][vllm-start]") {
@@ -222,8 +214,8 @@ TEST_CASE("--encoder-tokens: no line says them, and the model has so many positi
             "the launch line has no flag for --encoder-tokens 100; vLLM takes 1,500");
     CHECK(run(plan + " --encoder-tokens 1500").out == run(plan).out);
     const std::string fit = "whisper-large-v3 --gpu h100 --tokens 448 --engine vllm --encoder-tokens ";
-    CHECK(says(checked("fit", fit + "100000"), "100,000 are more than the 1,500 positions"));
-    CHECK_FALSE(says(checked("fit", fit + "1500"), "positions of the model"));
+    CHECK(tells(checked("fit", fit + "100000"), "100,000 are more than the 1,500 positions"));
+    CHECK_FALSE(tells(checked("fit", fit + "1500"), "positions of the model"));
     const auto logged = [&](const char* tokens) { return checked("fit", fit + tokens)["engine_log"]; };
     CHECK(logged("100") == logged("1500"));  // vLLM sizes by all positions
 }
@@ -235,7 +227,7 @@ TEST_CASE("plan --launch: drafts of the text itself have no weights and no cache
     const std::string dense = "vllm serve llama-3.1-8b --max-model-len 8192 --max-num-seqs 4";
     const std::string ngram = R"( --speculative-config '{"method":"ngram","num_speculative_tokens":3}')";
     CHECK(judged(dense + ngram)["margin_bytes"] == judged(dense)["margin_bytes"]);
-    CHECK(says(judged(dense + ngram), "ngram: drafts of the text itself"));
+    CHECK(tells(judged(dense + ngram), "ngram: drafts of the text itself"));
     CHECK(judged(dense + " --spec-method ngram --spec-tokens 3")["fits"] == true);
     CHECK(judged(dense + R"( --speculative-config '{"method":"suffix"}')")["fits"] == true);
     const std::string states = "vllm serve qwen3.5-27b --max-model-len 8192 --max-num-seqs 4";
