@@ -85,9 +85,15 @@ Prediction ask(const LogStart& start, const Model& model, const Target& target, 
     found.engine = target.engine;
     found.printed = wanted.value;
     Asking rules{start, model, target, open, face};
-    const double least = std::ceil(target.low), most = std::floor(target.high);
+    double least = std::ceil(target.low);
+    const double most = std::floor(target.high);
     found.low = rules.at(least);
     found.high = least == most ? found.low : rules.at(most);
+    if (!report::known(found.low) && report::known(found.high)) {  // of the amounts printed alike, those that start
+        const auto starts = [&](double budget) { return report::known(rules.at(budget)) ? 1.0 : 0.0; };
+        least = first_budget(starts, least, most, 1);
+        found.low = rules.at(least);
+    }
     found.rules = rules_words(rules, start, open);
     found.asked = report::known(found.low, found.high);
     found.agrees = found.asked && wanted.value + wanted.half >= found.low && wanted.value - wanted.half <= found.high;

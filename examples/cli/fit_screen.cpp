@@ -36,6 +36,23 @@ std::string lacking_words(const Finding& found) {
     return {};
 }
 
+/// A shortage that no budget of the GPU that is named would end: ", 5.000 GiB lacking in the pool".
+std::string beyond_gpu(const Finding& found) {
+    const Memory& memory = found.on.memory;
+    const bool bounded = memory.by_budget && memory.total.value != 0 && lacking_words(found).empty();
+    return bounded && margin_of(found.answer).value != 0
+               ? fmt::format(", {}; a GPU has no more beside the weights", margin_words(found.answer))
+               : "";
+}
+
+/// The most that the weights may be beside all else, of which a part may grow with them.
+Bytes most_weights_of(const Finding& found) {
+    const u64 room = found.room->value;
+    return {largest(room, [&](u64 weights) {
+        return weights <= room && found.on.memory.non_kv(Bytes{weights}).value <= room - weights;
+    })};
+}
+
 /// The verdict's sentence.
 std::string verdict_words(const Finding& found) {
     const bool budget = found.on.memory.by_budget;
@@ -44,7 +61,7 @@ std::string verdict_words(const Finding& found) {
         const std::string lacking = lacking_words(found);
         const std::string& unfit = found.answer.unfit;
         const std::string why = !found.answer.runs() ? "DOES NOT START: " + found.answer.refusal
-                                : unfit.empty()      ? "DOES NOT FIT"
+                                : unfit.empty()      ? "DOES NOT FIT" + beyond_gpu(found)
                                                      : "DOES NOT FIT as asked: " + unfit;
         return why + (lacking.empty() ? "" : "; " + lacking + " would do") + with;
     }
@@ -64,8 +81,10 @@ std::string verdict_words(const Finding& found) {
                            weights_words(found), known);
     }
     const std::string spare = report::amount_and_exact(minus(*found.room, found.non_kv).value_or({}));
-    const std::string verdict = weights_open(found) ? fmt::format("FITS if weights are at most {} a rank", spare)
-                                                    : fmt::format("FITS with {} to spare on each rank", spare);
+    const std::string verdict =
+        weights_open(found) ? fmt::format("FITS if weights are at most {} a rank",
+                                          report::amount_and_exact(most_weights_of(found)))
+                            : fmt::format("FITS with {} to spare on each rank", spare);
     return fmt::format("{}   [{}; {}]", verdict, weights_words(found), known);
 }
 

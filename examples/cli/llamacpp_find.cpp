@@ -47,7 +47,7 @@ namespace {
 std::vector<u64> memory_of_devices(const LlamaOptions& o) {
     std::vector<u64> bytes;
     for (const std::string& each : o.devices) {
-        bytes.push_back(bytes_of(each, "--device").value);
+        bytes.push_back(memory_of(each, "--device").value);
     }
     if (!o.gpu.empty()) {
         if (!o.devices.empty()) {
@@ -94,7 +94,7 @@ llamacpp::Devices devices_of(const LlamaOptions& o, const llamacpp::Card& card,
     }
     for (u32 d = 0; d < to.count; ++d) {
         memory.available[d] = sizes.empty() ? off_scale : sizes[d];
-        memory.compute[d] = o.compute.empty() ? 0 : bytes_of(o.compute, "--compute-buffer").value;
+        memory.compute[d] = o.compute.empty() ? 0 : memory_of(o.compute, "--compute-buffer").value;
         const bool by_memory = !sizes.empty() && o.split_mode == "layer";
         to.share[d] = !shares.empty() ? shares[d] : by_memory ? static_cast<float>(memory.available[d]) : 1.0F;
     }

@@ -167,6 +167,11 @@ Memory memory_of(const MemoryOptions& options, bool share_of_free, std::vector<N
         memory.by_budget = true;
         memory.budget = memory_of(options.kv_budget, "--kv-budget");
         memory.described = "budget " + report::amount_and_exact(memory.budget) + " a rank";
+        if (!options.weights.empty()) {
+            memory.weights_given = true;
+            memory.weights = weights;
+            notes.push_back({Origin::assumed, "--weights-bytes", "say whether the GPU holds them beside the budget"});
+        }
         return memory;
     }
     if (memory.total.value == 0) {

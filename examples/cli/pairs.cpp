@@ -6,10 +6,12 @@ namespace kvcap::cli {
 
 namespace {
 
+/// but: an option beside which both say something.
 struct Pair {
     const char* one;
     const char* other;
     const char* why;
+    const char* but = nullptr;
 };
 
 constexpr const char* load_twice = "the load is said twice; one of them is wanted";
@@ -26,7 +28,7 @@ constexpr Pair pairs[] = {
     {"--kv-budget", "--non-kv-bytes", outright},
     {"--kv-budget", "--overhead", outright},
     {"--kv-budget", "--overhead-from", outright},
-    {"--kv-budget", "--weights-bytes", outright},
+    {"--kv-budget", "--weights-bytes", outright, "--gpu"},
     {"--non-kv-bytes", "--overhead", overhead_twice},
     {"--non-kv-bytes", "--overhead-from", overhead_twice},
     {"--overhead", "--overhead-from", overhead_twice},
@@ -61,7 +63,8 @@ void refuse_given(const CLI::App& verb, std::initializer_list<const char*> names
 
 void refuse_pairs(const CLI::App& verb) {
     for (const Pair& pair : pairs) {
-        if (given(verb, pair.one) && given(verb, pair.other)) {
+        const bool both = pair.but != nullptr && given(verb, pair.but);
+        if (!both && given(verb, pair.one) && given(verb, pair.other)) {
             stop(Exit::usage, fmt::format("{} and {}: {}", pair.one, pair.other, pair.why));
         }
     }

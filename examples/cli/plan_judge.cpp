@@ -72,9 +72,13 @@ Diagnosed<Launch> launch_beside(const PlanOptions& options) {
         }
     };
     refuse("--util", launch.util);
+    const std::string outright = launch.budget.empty() ? "" : "its bytes for the cache, outright, are " + launch.budget;
     for (const char* flag : {"--kv-budget", "--util", "--fraction-of", "--non-kv-bytes", "--overhead",
-                             "--overhead-from", "--weights-bytes"}) {
-        refuse(flag, launch.budget.empty() ? "" : "its bytes for the cache, outright, are " + launch.budget);
+                             "--overhead-from"}) {
+        refuse(flag, outright);
+    }
+    if (!options.gives("--gpu")) {  // beside a GPU they say whether it holds both
+        refuse("--weights-bytes", outright);
     }
     return read;
 }
@@ -166,6 +170,20 @@ std::string json_of(const Launch& launch, const Launched& got) {
     return json.end().text();
 }
 
+/// The verdict's sentence: without weights it is one of what they leave.
+std::string verdict_words(const Launched& got) {
+    const EngineAnswer& answer = got.answer;
+    if (!answer.runs()) {
+        return "DOES NOT START: " + answer.refusal;
+    }
+    if (!answer.unfit.empty()) {
+        return "DOES NOT FIT as asked: " + answer.unfit;
+    }
+    const bool open = !got.on.memory.by_budget && got.on.most_weights(got.setting).how.empty();
+    return fmt::format("{}, {}", !answer.fits() ? "DOES NOT FIT" : open ? "FITS if the weights leave it" : "FITS",
+                       margin_words(answer));
+}
+
 /// "  weights 32.832 GiB a rank: card; non-KV memory 3.942 GiB"; nothing beside a budget.
 std::string memory_line(const Launched& got) {
     if (got.on.memory.by_budget) {
@@ -186,9 +204,7 @@ std::string screen_of(const Launch& launch, const Launched& got, const Session& 
                "TP {} PP {} CP {} DP {}{}: {} on each rank that holds requests", got.line.tp, got.line.pp, launch.cp,
                launch.dp, launch.attention_dp ? " attention-DP" : "", load_words(got))) +
            '\n';
-    out += paragraph(answer.runs()
-                         ? fmt::format("{}, {}", answer.fits() ? "FITS" : "DOES NOT FIT", margin_words(answer))
-                         : "DOES NOT START: " + answer.refusal) + '\n';
+    out += paragraph(verdict_words(got)) + '\n';
     out += memory_line(got) + beyond_text(got.on, session);
     return out + notes_text(got.notes, false, session);
 }

@@ -137,6 +137,10 @@ TEST_CASE("doctor: unlike ranks and data-parallel engines are predicted with the
                "[kv_cache_utils.py:1091] Maximum concurrency for " + length + " tokens per request: " + requests +
                "x\n";
     };
+    // 4.00 GiB are printed of amounts that do not hold one request, too: of those the engine started with none.
+    const std::string whole = start("meta-llama/Llama-3.1-8B", 1, 1, "32784") + available("Worker_TP0", "4.00") +
+                              tokens("EngineCore_DP0", "32,784", "32,784", "1.00");
+    CHECK(doctor(whole, "", 0)["prediction"]["agrees"] == true);
     std::string ranks = start("openai/gpt-oss-120b", 8, 1, "131072");
     for (int rank = 0; rank < 8; ++rank) {
         ranks += available("Worker_TP" + std::to_string(rank), rank == 3 ? "61.00" : "61.20");

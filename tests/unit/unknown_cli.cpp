@@ -4,6 +4,8 @@
 #include "checked.hpp"
 #include "folder.hpp"
 
+#include <algorithm>
+
 using namespace program;
 
 TEST_CASE("weights: a quantised format that only the model's name says", "[cli][unknown]") {
@@ -56,6 +58,44 @@ TEST_CASE("weights that nothing tells leave no verdict but at most", "[cli][unkn
     CHECK(says(checked("fit", asked), "the weights are unknown"));
     CHECK(says(checked("pools", asked), "the weights are unknown"));
     CHECK(!says(checked("pools", "kimi-k2.6-nvfp4 --kv-budget 20GiB --tokens 4k"), "the weights are unknown"));
+}
+
+TEST_CASE("weights that nothing tells: the most they may be fits, and a byte more does not", "[cli][unknown]") {
+    if (!known()) {
+        return;
+    }
+    for (const std::string beside : {"--overhead kaito-2026-06", "--non-kv-bytes 3GiB"}) {
+        for (const std::string engine : {"vllm", "exact"}) {
+            const std::string fit = "fit kimi-k2.6-nvfp4 --gpu l40s --tp 2 --tokens 4k --batch 16 --engine " + engine +
+                                    ' ' + beside;
+            const std::string screen = unfolded(run(fit).out);
+            CAPTURE(fit, screen);
+            const std::size_t from = screen.find("GiB (", screen.find("FITS if weights are at most")) + 5;
+            REQUIRE(from != std::string::npos + 5);
+            std::string bytes = screen.substr(from, screen.find(" B)", from) - from);
+            bytes.erase(std::remove(bytes.begin(), bytes.end(), ','), bytes.end());
+            CHECK(run(fit + " --weights-bytes " + bytes + "B").code == 0);
+            CHECK(run(fit + " --weights-bytes " + std::to_string(std::stoll(bytes) + 50) + "B").code == 1);
+        }
+    }
+}
+
+TEST_CASE("a budget beside a GPU: its weights can be said, and what lacks is told", "[cli][unknown]") {
+    if (!known()) {
+        return;
+    }
+    const std::string budget = "fit llama-3.1-70b --gpu h100 --kv-budget 30GiB --engine vllm --tokens 8k";
+    CHECK(run(budget).code == 1);
+    CHECK(run(budget + " --weights-bytes 37GiB").code == 0);
+    refused("fit llama-3.1-70b --kv-budget 30GiB --tokens 8k --weights-bytes 37GiB", 2,
+            "--kv-budget and --weights-bytes");
+    const std::string line = "plan --gpu h100 --launch 'vllm serve llama-3.1-70b --max-model-len 8192 "
+                             "--kv-cache-memory-bytes 30G'";
+    CHECK(run(line + " --weights-bytes 37GiB").code == 0);
+    refused(line, 1, "DOES NOT FIT as asked");
+    const Ran lacking = run("fit llama-3.1-8b --gpu h100 --kv-budget 60GiB --engine vllm --tokens 8k --batch 65");
+    CAPTURE(lacking.out);
+    CHECK(lacking.out.find("DOES NOT FIT, 5.0") != std::string::npos);
 }
 
 TEST_CASE("flags about layers that a model does not have say that they change nothing", "[cli][unknown]") {
