@@ -55,6 +55,25 @@ struct ModelSpec {
         return Errc::ok;
     }
 
+    /// `count` more layers, layer i of them with pattern[i % round]. Layers that keep nothing take no time.
+    constexpr Errc append(u32 count, const LayerForms* pattern, u32 round) noexcept {
+        if (count > ~u32{0} - layers) {
+            return Errc::capacity;
+        }
+        const u32 all = layers + count;
+        const u32 before = caches.size();
+        for (u32 i = 0; i < count; ++i) {
+            if (i == round && caches.size() == before) {
+                break;
+            }
+            if (const Errc code = add(layers++, pattern[i % round]); code != Errc::ok) {
+                return code;
+            }
+        }
+        layers = all;
+        return Errc::ok;
+    }
+
     constexpr const LayerForm& form_of(const Cache& cache) const noexcept { return forms[cache.form]; }
     constexpr u32 all_layers() const noexcept { return layers + draft_layers; }
 
@@ -78,15 +97,7 @@ struct Repeat {
 
     constexpr Errc append(ModelSpec& to) const noexcept {
         const LayerForms forms = policy.forms();
-        if (count > ~u32{0} - to.layers) {
-            return Errc::capacity;
-        }
-        for (u32 i = 0; i < count; ++i) {
-            if (const Errc code = to.add(to.layers++, forms); code != Errc::ok) {
-                return code;
-            }
-        }
-        return Errc::ok;
+        return to.append(count, &forms, 1);
     }
 };
 
@@ -102,14 +113,7 @@ constexpr auto cycle(u32 count, const P&... pattern) noexcept {
         u32 count = 0;
         LayerForms forms[sizeof...(P)]{};
 
-        constexpr Errc append(ModelSpec& to) const noexcept {
-            for (u32 i = 0; i < count; ++i) {
-                if (const Errc code = to.add(to.layers++, forms[i % sizeof...(P)]); code != Errc::ok) {
-                    return code;
-                }
-            }
-            return Errc::ok;
-        }
+        constexpr Errc append(ModelSpec& to) const noexcept { return to.append(count, forms, sizeof...(P)); }
     };
     return Cycle{count, {pattern.forms()...}};
 }

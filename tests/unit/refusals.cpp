@@ -178,6 +178,8 @@ TEST_CASE("models that are too large for their lists, or of no size") {
     CHECK(full == Error{.code = Errc::capacity, .layer = 513, .got = 512, .want = 512});
     CHECK(why(compose(cycle(900, plain, NoCache{}, plain))).code == Errc::capacity);
     CHECK(why(compose(repeat(~u32{0}, NoCache{}), repeat(1, plain))).code == Errc::capacity);
+    CHECK(why(compose(cycle(~u32{0}, NoCache{}, NoCache{}), cycle(1, plain))).code == Errc::capacity);
+    CHECK(compose(cycle(0xffff'fffe, NoCache{}, NoCache{})).value().layers == 0xffff'fffe);
     CHECK(why(join(compose(repeat(512, plain)).value(), even)) ==
           Error{.code = Errc::capacity, .layer = 512, .got = 512, .want = 512});
     const auto unlike = [](u32 layer, LayerForm one) {
