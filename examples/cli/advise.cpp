@@ -4,6 +4,7 @@
 #include "advise.hpp"
 
 #include "context_ranks.hpp"
+#include "options.hpp"
 
 #include <cmath>
 #include <kvcap/io/similarity.hpp>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What every verb shares: the session (where output goes, in which form, with which exit code), groups of
 // options, and how a MODEL argument becomes a model. A verb is one .cpp with `void add_<verb>(CLI::App&,
-// Session&)`, listed in verbs.inc. Data goes to stdout, everything else to stderr.
+// Session&)`, listed in verbs.inc; it includes options.hpp. Data goes to stdout, everything else to stderr.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <kvcap/core.hpp>
 #include <kvcap/io/read_model.hpp>
 #include <kvcap/report/amount.hpp>
@@ -15,6 +14,11 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace CLI {  // CLI11 has constants with constructors: whoever includes it pays for them, once a source
+class App;
+class Option;
+}  // namespace CLI
 
 namespace kvcap::cli {
 
@@ -146,14 +150,6 @@ struct Model {
     std::vector<Note> notes;
     std::string argument;  ///< MODEL as it was given
 };
-
-/// For options that take a value: an empty one is refused, never read as the default.
-inline CLI::Validator filled() {
-    return {[](std::string& value) {
-                return std::string{value.empty() ? "an empty value; leave the flag out for the default" : ""};
-            },
-            ""};
-}
 
 /// Arguments with llama.cpp's flags of several letters behind one dash written out (-np, -ctk ...).
 std::vector<std::string> spelled_out(std::vector<std::string> arguments);

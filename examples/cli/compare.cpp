@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kvcap compare A B ...: models, or one model in several settings, side by side.
 #include "context_ranks.hpp"
+#include "options.hpp"
 #include "screen.hpp"
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 #include "context_ranks.hpp"
 #include "deployment.hpp"
 #include "llamacpp.hpp"
+#include "options.hpp"
 #include "pairs.hpp"
 
 namespace kvcap::cli {

@@ -3,6 +3,7 @@
 #include "doctor_facts.hpp"
 #include "doctor_predict.hpp"
 #include "doctor_target.hpp"
+#include "options.hpp"
 #include "screen.hpp"
 
 #include <kvcap/report/diagnose/implausible.hpp>

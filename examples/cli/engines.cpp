@@ -2,6 +2,7 @@
 // The engines the program knows, and their flags.
 #include "engines.hpp"
 
+#include "options.hpp"
 #include <algorithm>
 #include <kvcap/io/nearest.hpp>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kvcap fit MODEL: does it fit, by how much, and what is the smallest change if not?
 #include "fit.hpp"
+#include "options.hpp"
 #include "pairs.hpp"
 
 #include <memory>

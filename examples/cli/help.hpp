@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli.hpp"
+#include "options.hpp"
 
 namespace kvcap::cli {
 

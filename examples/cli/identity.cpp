@@ -3,6 +3,7 @@
 // that key.
 #include "identity.hpp"
 
+#include "options.hpp"
 #include <memory>
 
 namespace kvcap::cli {

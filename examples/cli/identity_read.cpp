@@ -2,6 +2,8 @@
 // From where does kvcap identity have an identity? A file with one, or a MODEL and the flags.
 #include "identity.hpp"
 
+#include "options.hpp"
+
 #include <filesystem>
 #include <kvcap/io/text_file.hpp>
 

@@ -2,6 +2,7 @@
 // kvcap llamacpp MODEL: the lines llama.cpp prints about its caches, what each device holds, and how far -c
 // and -ngl go.
 #include "llamacpp_verb.hpp"
+#include "options.hpp"
 #include "screen.hpp"
 
 #include <memory>

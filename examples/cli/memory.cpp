@@ -3,6 +3,7 @@
 #include "memory.hpp"
 
 #include "cards.hpp"
+#include "options.hpp"
 
 #include <cmath>
 #include <kvcap/io/nearest.hpp>

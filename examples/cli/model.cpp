@@ -2,6 +2,7 @@
 // From a MODEL argument to a model: where it is looked for, and in which formats its caches are stored.
 #include "cards.hpp"
 #include "cli.hpp"
+#include "options.hpp"
 
 #include <cstdio>
 #include <filesystem>

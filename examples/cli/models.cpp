@@ -2,6 +2,7 @@
 // kvcap models [WORDS]: the models known by name, with kinds, layers and bytes per token.
 #include "cards.hpp"
 #include "cli.hpp"
+#include "options.hpp"
 
 #include <kvcap/io/spec_line.hpp>
 #include <kvcap/report.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Numbers as people type them, and the option groups made of numbers.
 #include "cli.hpp"
+#include "options.hpp"
 
 namespace kvcap::cli {
 

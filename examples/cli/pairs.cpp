@@ -2,6 +2,8 @@
 // Which options say the same thing twice, or leave another nothing to say? They are refused together, by name.
 #include "pairs.hpp"
 
+#include "options.hpp"
+
 namespace kvcap::cli {
 
 namespace {

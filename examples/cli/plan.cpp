@@ -3,11 +3,20 @@
 // line.
 #include "plan.hpp"
 
+#include "options.hpp"
 #include "screen.hpp"
 
 #include <memory>
 
 namespace kvcap::cli {
+
+bool PlanOptions::gives(const char* flag) const {
+    return verb->get_option(flag)->count() != 0;
+}
+
+bool PlanOptions::fixes(const char* flag) const {
+    return fixed.at(flag)->count() != 0;
+}
 
 namespace {
 

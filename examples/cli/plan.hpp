@@ -23,8 +23,8 @@ struct PlanOptions {
     std::map<std::string, const CLI::Option*> fixed;  ///< flags that leave the search one value
     const CLI::App* verb = nullptr;
 
-    bool gives(const char* flag) const { return verb->get_option(flag)->count() != 0; }
-    bool fixes(const char* flag) const { return fixed.at(flag)->count() != 0; }
+    bool gives(const char* flag) const;
+    bool fixes(const char* flag) const;
 };
 
 inline constexpr const char* fixable[] = {"--kv-cache-dtype", "--tp",      "--pp", "--cp", "--dp",

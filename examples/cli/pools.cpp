@@ -2,6 +2,7 @@
 // kvcap pools MODEL: what an engine makes of the memory: blocks or slots, groups, pages, padding, and its log
 // lines.
 #include "deployment.hpp"
+#include "options.hpp"
 #include "pairs.hpp"
 #include "screen.hpp"
 

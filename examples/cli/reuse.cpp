@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kvcap reuse SCENARIO.json | MODEL: how far can this prompt be skipped, why not further, and what would it
 // cost?
+#include "options.hpp"
 #include "pairs.hpp"
 #include "reuse.hpp"
 #include "screen.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kvcap roofline MODEL: what a decoded token reads and computes, what bounds it, and what links carry.
 #include "context_ranks.hpp"
+#include "options.hpp"
 #include "screen.hpp"
 #include "work.hpp"
 

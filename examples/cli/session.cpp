@@ -2,6 +2,8 @@
 // Output, colours and the end of a run.
 #include "screen.hpp"
 
+#include "options.hpp"
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>

@@ -2,6 +2,8 @@
 // kvcap show MODEL: how a model was understood, layer by layer, and where each fact comes from.
 #include "screen.hpp"
 
+#include "options.hpp"
+
 #include <kvcap/io/spec_line.hpp>
 #include <kvcap/report.hpp>
 #include <memory>

@@ -2,6 +2,8 @@
 // kvcap simulate TRACE --model MODEL: which pool size buys how many hits, for hybrid models too.
 #include "simulate.hpp"
 
+#include "options.hpp"
+
 #include <fstream>
 #include <kvcap/io/trace.hpp>
 #include <memory>

@@ -4,6 +4,7 @@
 #include "deployment.hpp"
 #include "engines.hpp"
 #include "llamacpp.hpp"
+#include "options.hpp"
 #include "pairs.hpp"
 #include "screen.hpp"
 

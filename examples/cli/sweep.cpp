@@ -2,6 +2,8 @@
 // kvcap sweep MODEL...: held bytes over lengths, splits and formats, as table, CSV, JSON or a picture.
 #include "screen.hpp"
 
+#include "options.hpp"
+
 #include <kvcap/io/spec_line.hpp>
 #include <kvcap/report.hpp>
 #include <kvcap/report/plot.hpp>

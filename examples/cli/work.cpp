@@ -4,6 +4,7 @@
 
 #include "cards.hpp"
 #include "context_ranks.hpp"
+#include "options.hpp"
 
 #include <filesystem>
 #include <kvcap/io/locate.hpp>
