@@ -126,6 +126,8 @@ std::string split_words(const Sharding& sharding, u32 dp, bool attention_dp);
 void note_idle(const Deployment& on, u32 gpus, std::vector<Note>& notes);
 
 /// Weights that nothing tells count as none: then counts are upper bounds.
+/// Nothing tells the weights, and they lie beside the cache: counts are upper bounds.
+bool lacks_weights(const Deployment& on, const Setting& setting);
 void note_unknown_weights(const Deployment& on, const Setting& setting, std::vector<Note>& notes);
 /// That, and the same of non-KV memory.
 void note_unknown(const Deployment& on, const Setting& setting, std::vector<Note>& notes);

@@ -66,6 +66,11 @@ EngineAnswer ask_llamacpp(const EngineQuestion& question) {
         return answer;
     }
     answer.plan = *plan;
+    answer.refusal = question.sharding.tp > 1 ? no_tensor_split(engine.options) : "";
+    if (!answer.refusal.empty()) {
+        answer.error = {.code = Errc::refused_combination};
+        return answer;
+    }
     Bytes needed{};
     for (const Pool& pool : plan->pools) {
         needed += pool.allocated;

@@ -258,6 +258,7 @@ const LaunchFace line{
     .formats = {{"fp8", "fp8_e4m3"}, {"nvfp4", "fp4_e2m1"}, {"bfloat16", "bf16"}, {"float16", "bf16"},
                 {"half", "bf16"}},
     .unevaluated = {{"json-model-override-args", why::another_model, "{}"},
+                    {"dtype", why::wide, why::half},
                     {"mamba-ssm-dtype", why::states},
                     {"speculative-algorithm", why::drafts},
                     {"speculative-draft-model-path", why::drafts},

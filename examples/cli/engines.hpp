@@ -126,8 +126,8 @@ struct FormatName {
     std::string_view theirs;
 };
 
-/// A flag of the engine that changes where caches lie or what else lies there, and is not evaluated. but: a value that
-/// changes nothing.
+/// A flag of the engine that changes where caches lie or what else lies there, and is not evaluated. but: values that
+/// change nothing, parted by |.
 struct Unevaluated {
     std::string_view flag;
     std::string_view why;

@@ -48,6 +48,10 @@ void run(const LlamaOptions& o, Session& session) {
         return replay(o, model, session);
     }
     const LlamaFinding found = finding_of(o, model);
+    const bool cut = o.split_mode == "tensor" && found.devices.count > 1;
+    if (const std::string why = cut ? no_tensor_split(found.options) : ""; !why.empty()) {
+        stop(Exit::usage, why);
+    }
     u64 largest = found.on(llamacpp::on_cpu);
     for (u32 d = 0; d < found.devices.count; ++d) {
         largest = larger(largest, found.on(static_cast<int>(d)));

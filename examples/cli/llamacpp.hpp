@@ -36,6 +36,9 @@ llamacpp::Options llama_options(const EngineQuestion& question);
 /// What --fit made of a server without -c: the model's context for each slot, lowered to `cells` or not.
 std::string fitted_words(u64 context, u32 slots, u64 cells);
 
+/// Why -sm tensor over several devices does not run with these types of keys and values; empty: it does.
+std::string no_tensor_split(const llamacpp::Options& options);
+
 /// What the engine says when it refuses.
 std::string refusal_words(const Error& error);
 

@@ -90,6 +90,17 @@ llamacpp::Flash flash_named(const std::string& name) {
     return word == "on" ? llamacpp::Flash::on : word == "off" ? llamacpp::Flash::off : llamacpp::Flash::automatic;
 }
 
+std::string no_tensor_split(const llamacpp::Options& options) {
+    for (const llamacpp::Ggml type : {options.type_k, options.type_v}) {
+        if (!llamacpp::tensor_split_runs(type)) {
+            return fmt::format("-sm tensor with a cache in {}: llama.cpp aborts at its first graph (its issue 27116); "
+                               "wanted f16, bf16, f32, q8_0 or q4_0, or -sm layer",
+                               llamacpp::ggml_type(type).name);
+        }
+    }
+    return {};
+}
+
 std::string refusal_words(const Error& error) {
     const llamacpp::Refusal why = llamacpp::refusal_of(error);
     if (why == llamacpp::Refusal::none) {

@@ -112,12 +112,23 @@ void note_given(Model& model, const char* flag, const std::string& format, Role 
     model.notes.push_back({Origin::assumed, flag, fmt::format("{} changes nothing: no layer keeps {}", format, kept)});
 }
 
+/// MODEL@FORMAT, where only compare takes it.
+void stop_at_sign(const std::string& model) {
+    const std::size_t sign = model.rfind('@');
+    if (sign != std::string::npos && sign != 0 && read_model(model.substr(0, sign), card_source())) {
+        stop(Exit::usage, fmt::format("{}: only compare takes MODEL@FORMAT; here it is {} --kv-cache-dtype {}",
+                                      printable(model), printable(model.substr(0, sign)),
+                                      printable(model.substr(sign + 1))));
+    }
+}
+
 }  // namespace
 
 Model load(const ModelOptions& options) {
     Diagnosed<ReadModel> read =
         options.model == "-" ? read_model_text(read_input()) : read_model(options.model, card_source());
     if (!read) {
+        stop_at_sign(options.model);
         stop(*read.error);
     }
     const Diagnosed<ModelSpec> stored = stored_as_pair(read->spec, {.kv = options.kv_cache_dtype,

@@ -39,6 +39,7 @@ struct Search {
     std::vector<u64> blocks;
     Setting asked{};
     bool routed = false;  ///< the model has routed experts
+    bool lacks_weights = false;  ///< they are unknown, so what fits is an upper bound
     std::string rules{};
 };
 

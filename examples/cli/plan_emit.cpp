@@ -170,6 +170,10 @@ void emit_line(const Search& search, const SearchResult& found, const PlanOption
                const std::vector<Note>& notes, Session& session) {
     const Emitted emitted = found.ranked.empty() ? Emitted{} : first_line(search, found, options.on, session);
     const std::string& line = emitted.line;
+    if (!line.empty() && search.lacks_weights) {
+        stop(Exit::usage, "--emit: the weights of this model are unknown, so that no line can be said to start: give "
+                          "--weights-bytes");
+    }
     session.exit = !line.empty() ? Exit::ok : found.ranked.empty() ? exit_of(found) : Exit::does_not_fit;
     if (found.ranked.empty()) {
         for (const Reason& reason : reasons_of(search, found)) {

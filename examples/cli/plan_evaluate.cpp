@@ -20,7 +20,8 @@ const EngineFace& face_of(const Launch& launch) {
 void refuse_unevaluated(const Launch& launch) {
     for (const Unevaluated& each : face_of(launch).launch->unevaluated) {
         const auto given = launch.flags.find(each.flag);
-        if (given != launch.flags.end() && given->second != each.but) {
+        if (given != launch.flags.end() && ("|" + std::string{each.but} + "|").find("|" + given->second + "|") ==
+                                               std::string::npos) {
             stop(Exit::usage, fmt::format("launch line: --{}: {}", each.flag, each.why));
         }
     }
@@ -165,9 +166,19 @@ void note_another(const Launch& launch, const std::string& model, std::vector<No
     }
 }
 
-/// The version of the line's engine that --engine names beside it; empty: none.
-std::string version_beside(const Launch& launch, const DeploymentOptions& beside) {
-    return is_of_engine(beside.engine.engine, launch.engine) ? beside.engine.version() : "";
+/// The line's engine in the version that --engine names beside it, or else the line's image.
+EngineOptions engine_of(const Launch& launch, const DeploymentOptions& beside, std::vector<Note>& notes) {
+    EngineOptions engine = beside.engine;
+    const bool same = is_of_engine(engine.engine, launch.engine);
+    if (same && engine.engine != launch.engine) {
+        return engine;
+    }
+    engine.engine = launch.engine;
+    if (!launch.version.empty()) {
+        engine.engine += "@" + launch.version;
+        notes.push_back({Origin::derived, "launch line", launch.version + ", as the image's tag says"});
+    }
+    return engine;
 }
 
 /// What a verb would be given for the line; `launch` gets the length that it leaves to the engine.
@@ -181,8 +192,8 @@ DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, st
     }
     note_another(launch, options.model.model, notes);
     options.model.kv_cache_dtype = launch.dtype;
-    const bool same = is_of_engine(beside.engine.engine, launch.engine);
-    options.engine.engine = same ? beside.engine.engine : launch.engine;
+    options.engine = engine_of(launch, beside, notes);
+    refuse_format(launch, options.engine.version());
     take_context(launch, options.model, notes);
     take_flags(launch, options.engine, notes);
     options.sharding.tp = launch.tp;
@@ -242,7 +253,6 @@ Launched evaluate(const Launch& line, const DeploymentOptions& beside) {
     if (!launch.no_split.empty()) {
         stop(Exit::usage, "launch line: " + launch.no_split);
     }
-    refuse_format(launch, version_beside(launch, beside));
     const DeploymentOptions options = options_of(launch, beside, out.notes);
     out.on = options.deployment(out.notes);
     out.on.longer_allowed = line.longer_allowed;

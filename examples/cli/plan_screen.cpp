@@ -84,7 +84,8 @@ std::string reason_of(const Search& search, const Dropped& dropped) {
 std::string table_of(const Search& search, const SearchResult& found, u32 top) {
     using A = report::Align;
     report::Table table{{A::right, A::left, A::right, A::right, A::right}};
-    table.row({"", "split", "requests", "longest", "KV read/token"});
+    table.row({"", "split", search.lacks_weights ? "requests <=" : "requests",
+               search.lacks_weights ? "longest <=" : "longest", "KV read/token"});
     const Model& model = search.on.formats[0].model;
     bool bound = false;
     for (std::size_t i = 0; i < std::min<std::size_t>(found.ranked.size(), top); ++i) {
@@ -195,8 +196,9 @@ std::string plan_screen(const Search& search, const SearchResult& found, u32 top
     out += !found.ranked.empty()     ? table_of(search, found, top)
            : nothing_possible(found) ? "nothing is possible: rules exclude every candidate, whatever the memory\n"
                                      : paragraph("nothing fits" + (miss.empty() ? "" : "; " + miss)) + '\n';
-    out += fmt::format("{} of {} candidates fit{}\n", found.ranked.size(),
-                       found.ranked.size() + found.dropped.size(), found.dropped.empty() ? "" : "; dropped:");
+    out += fmt::format("{} of {} candidates fit{}{}\n", found.ranked.size(), found.ranked.size() + found.dropped.size(),
+                       search.lacks_weights ? " if the weights leave them room" : "",
+                       found.dropped.empty() ? "" : "; dropped:");
     for (const Reason& reason : reasons_of(search, found)) {
         out += paragraph("  " + words(reason)) + '\n';
     }
@@ -215,6 +217,7 @@ std::string plan_json(const Search& search, const SearchResult& found, const std
     json.field("engine", search.on.face->name).field("rules", search.rules);
     json.field("tokens", search.asked.tokens).field("requests", search.asked.sequences);
     json.field("beyond_context", search.on.beyond_context());
+    json.field("weights_known", !search.lacks_weights);
     json.field("gpus", search.space.devices).field("dropped", found.dropped.size());
     json.field("nothing_possible", nothing_possible(found)).array("reasons");
     for (const Reason& each : reasons_of(search, found)) {

@@ -169,7 +169,9 @@ Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
                     .blocks = static_cast<u32>(search.blocks.size())};
     limit_space(search);
     fix_space(search, options);
-    note_unknown(search.on, {.tokens = search.asked.tokens, .sequences = search.asked.sequences}, notes);
+    const Setting load{.tokens = search.asked.tokens, .sequences = search.asked.sequences};
+    search.lacks_weights = lacks_weights(search.on, load);
+    note_unknown(search.on, load, notes);
     take_rules(search, notes);
     return search;
 }

@@ -5,6 +5,7 @@
 #include "help.hpp"
 #include "pairs.hpp"
 
+#include <algorithm>
 #include <kvcap/io/nearest.hpp>
 #include <sstream>
 
@@ -94,11 +95,28 @@ std::vector<std::string> known_words(const CLI::App& app, std::string_view asked
     return words;
 }
 
+/// The error in words. What is left over stands in the order in which it was given.
+std::string words_of(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& arguments) {
+    std::vector<std::string> left = app.remaining(true);
+    if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError) || left.empty()) {
+        return error.what();
+    }
+    std::string text = left.size() == 1 ? "The following argument was not expected:"
+                                        : "The following arguments were not expected:";
+    for (const std::string& argument : arguments) {
+        if (const auto at = std::find(left.begin(), left.end(), argument); at != left.end()) {
+            left.erase(at);
+            text += " " + argument;
+        }
+    }
+    return text;
+}
+
 /// What the parser did not understand, with the nearest word that it would have.
 int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& arguments,
            Session& session) {
     const std::string asked = arguments.empty() ? "" : arguments.front();
-    std::string text = error.what();
+    std::string text = words_of(app, error, arguments);
     const std::vector<std::string> words = known_words(app, asked);
     for (const std::string& argument : arguments) {
         const bool quoted = text.find(argument) != std::string::npos;

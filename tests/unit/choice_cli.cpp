@@ -416,7 +416,12 @@ TEST_CASE("plan: what is not known is said, on the screen, in JSON and beside a 
     CHECK(run(unknown).out.find("the weights are unknown") != std::string::npos);
     CHECK(run(unknown).out.find("rules: vLLM") != std::string::npos);
     CHECK(json_of(unknown, "plan")["notes"].dump().find("the weights are unknown") != std::string::npos);
-    CHECK(run(unknown + " --emit vllm").err.find("the weights are unknown") != std::string::npos);
+    CHECK(run(unknown).out.find("requests <=") != std::string::npos);
+    CHECK(json_of(unknown, "plan")["weights_known"] == false);
+    CHECK(json_of(unknown + " --weights-bytes 10GiB", "plan")["weights_known"] == true);
+    const Ran emitted = run(unknown + " --emit vllm");
+    CHECK(emitted.code == 2);
+    CHECK(emitted.err.find("--emit: the weights of this model are unknown") != std::string::npos);
     const json line =
         json_of("plan --gpu l4 --launch \"vllm serve '80*gqa(8,128)' --max-model-len 4096\"", "launch");
     CHECK(line["notes"].dump().find("the weights are unknown") != std::string::npos);

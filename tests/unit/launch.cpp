@@ -301,7 +301,8 @@ TEST_CASE("flags that no engine has are kept as they are written", "[launch]") {
     echoed("trtllm-serve m --max_seq_len 8 --max_batch_size 1 ", "--odd_flag 2");
     echoed("trtllm-serve m --max_seq_len 8 --max_batch_size 1 ", "-v 2");
     echoed("sglang serve m --context-length 8 --max-running-requests 1 ", "--mem_fraction_static 0.5");
-    echoed("llama-server -m m -c 8 -ctk f16 ", "-t 4");
+    echoed("llama-server -m m -c 8 -ctk f16 ", "-q 4");
+    CHECK(read("llama-server -m m -t 4").flags.at("threads") == "4");
     CHECK(read("trtllm-serve m --tp-size 2").tp == 1);
     CHECK(read("sglang serve m --mem_fraction_static 0.5").util.empty());
     // llama-server takes underscores for dashes in its long names, as vLLM does.
@@ -380,8 +381,49 @@ TEST_CASE("TensorRT-LLM's file says what flags say, each key in its place, and f
     CHECK(read(file + "--config a.yaml --max_batch_size 2").sequences == 2);
     CHECK(read(file).tp == 1);  // names no file
     CHECK(read("printf 'dtype: bfloat16' > a && trtllm-serve m --config a").dtype == "auto");
+    CHECK(read("printf 'max_beam_width: 4' > a && trtllm-serve m --config a").flags.at("max-beam-width") == "4");
+    CHECK(read("printf 'kv_cache_config: {max_beam_width: 4}' > a && trtllm-serve m --config a").flags.empty());
     refused("printf 'tensor_parallel_size: none' > a && trtllm-serve m --config a", "tensor_parallel_size: \"none\"");
     refused("printf 'max_seq_len: 0' > a && trtllm-serve m --config a", "max_seq_len: \"0\"");
+}
+
+TEST_CASE("TensorRT-LLM's expert ranks and shards make its tensor ranks", "[launch]") {
+    const auto with = [](const std::string& experts) {
+        return read("printf 'tensor_parallel_size: 8\\n" + experts + "' > a && trtllm-serve m --config a").no_split;
+    };
+    const std::string ranks = "moe_expert_parallel_size: ";
+    const std::string shards = "\\nmoe_tensor_parallel_size: ";
+    CHECK(with(ranks + "4" + shards + "2").empty());
+    CHECK(with(shards + "2").empty());
+    CHECK(with(shards + "3") == "moe_tensor_parallel_size 3: wanted a number that divides the 8 tensor ranks");
+    CHECK(with(ranks + "4" + shards + "4") == "moe_expert_parallel_size 4, moe_tensor_parallel_size 4: wanted numbers "
+                                              "whose product is the 8 tensor ranks");
+}
+
+TEST_CASE("docker run of an image that starts a server is that server's line", "[launch]") {
+    const std::string docker = "docker run --gpus all --name vllm-openai -p 8000:8000 --env=VLLM_CACHE_ROOT=/c ";
+    for (const auto& [image, version] : {std::pair{"vllm/vllm-openai:v0.11.0", "0.11.0"},
+                                         std::pair{"docker.io/vllm/vllm-openai:0.10.2", "0.10.2"},
+                                         std::pair{"localhost:5000/vllm/vllm-openai", ""},
+                                         std::pair{"vllm/vllm-openai:latest", ""},
+                                         std::pair{"vllm/vllm-openai@sha256:00", ""},
+                                         std::pair{"vllm/vllm-openai-rocm:v0.24.0", "0.24.0"}}) {
+        CAPTURE(image);
+        const Launch launch = read(docker + image + " --model a/b -tp 2 --max-model-len 8192");
+        CHECK((launch.engine == "vllm" && launch.model == "a/b" && launch.tp == 2 && launch.tokens == 8192));
+        CHECK(launch.version == version);
+    }
+    CHECK(read(docker + "vllm/vllm-openai a/b").model == "a/b");
+    CHECK(read(docker + "--entrypoint vllm img vllm serve a/b").model == "a/b");
+    CHECK(read("podman run ghcr.io/ggml-org/llama.cpp:server-cuda -m a.gguf -c 4096 -np 1").engine == "llamacpp");
+    CHECK(read("docker run lmsysorg/sglang:latest python3 -m sglang.launch_server --model a/b").engine == "sglang");
+    refused("docker run ghcr.io/ggml-org/llama.cpp:light -m a.gguf", "docker run of an image that starts one");
+    refused("docker run vllm/vllm-openaix --model a/b", "docker run of an image that starts one");
+    const auto notes = read_launch(docker + "vllm/vllm-openai --model a/b").notes;
+    REQUIRE(notes.size() == 1);
+    CHECK(notes[0].text.starts_with("VLLM_CACHE_ROOT: "));
+    CHECK(read("docker run -e VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 vllm/vllm-openai --model m").longer_allowed);
+    CHECK(read("docker run --env=VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 vllm/vllm-openai --model m").longer_allowed);
 }
 
 TEST_CASE("words are those that a shell would make", "[launch]") {

@@ -208,6 +208,53 @@ TEST_CASE("launch lines: a format that the engine does not take is refused with 
     }
 }
 
+TEST_CASE("launch lines: an image's version is the engine's, and one beside the line counts", "[cli][launch]") {
+    if (!known()) {
+        return;
+    }
+    const std::string line = "docker run vllm/vllm-openai:v0.11.0 --model llama-3.1-8b --max-model-len 4096";
+    const json of_image = judged("--gpu h100", line, 0);
+    CHECK(of_image["rules"] == "vLLM 0.11.0");
+    CHECK(note_at(of_image["notes"], "launch line").find("0.11.0, as the image's tag says") == 0);
+    CHECK(judged("--gpu h100 --engine vllm@0.20.0", line, 0)["rules"] == "vLLM 0.20.0");
+    refused("plan --gpu h100 --launch 'docker run vllm/vllm-openai:v9.0.0 --model llama-3.1-8b'", 4, "9.0.0");
+    for (const std::string type : {"auto", "half", "float16", "bfloat16"}) {
+        judged("--gpu h100", "vllm serve llama-3.1-8b --max-model-len 4096 --dtype " + type, 0);
+    }
+    for (const std::string type : {"float32", "float", ""}) {
+        refused("plan --gpu h100 --launch 'vllm serve llama-3.1-8b --dtype=" + type + "'", 2, "--dtype: ");
+        refused("plan --gpu h100 --launch 'sglang serve llama-3.1-8b --dtype=" + type + "'", 2, "--dtype: ");
+    }
+}
+
+TEST_CASE("llama.cpp's -sm tensor does not run with every format, in every verb", "[cli][llamacpp]") {
+    if (!known()) {
+        return;
+    }
+    const std::string why = "llama.cpp aborts at its first graph (its issue 27116)";
+    for (const std::string type : {"q4_1", "q5_0", "q5_1", "iq4_nl"}) {
+        refused("llamacpp llama-3-8b -sm tensor --device 24GiB,24GiB -ctv f16 -ctk " + type, 2, why);
+        checked("llamacpp", "llama-3-8b -sm layer --device 24GiB,24GiB -ctk " + type);
+        checked("llamacpp", "llama-3-8b -sm tensor --device 24GiB -ctk " + type);
+        const std::string line = "llama-server -m llama-3-8b -c 4096 -np 1 -ctk " + type + " -ctv q8_0 -ts 1,1 -sm ";
+        CHECK(judged("--gpu rtx-4090", line + "tensor", 2)["refusal"].dump().find(why) != std::string::npos);
+        judged("--gpu rtx-4090", line + "layer", 0);
+    }
+    for (const std::string type : {"f32", "f16", "bf16", "q8_0", "q4_0"}) {
+        checked("llamacpp", "llama-3-8b -sm tensor --device 24GiB,24GiB -ctk " + type + " -ctv " + type);
+    }
+}
+
+TEST_CASE("words that no verb takes are told in their order, and formats behind @ where they belong", "[cli]") {
+    if (!known()) {
+        return;
+    }
+    refused("size llama-3-8b one two three", 2, "The following arguments were not expected: one two three");
+    refused("size llama-3-8b one", 2, "The following argument was not expected: one");
+    refused("sweep llama-3-8b@fp8 --tokens 4k", 2,
+            "llama-3-8b@fp8: only compare takes MODEL@FORMAT; here it is llama-3-8b --kv-cache-dtype fp8");
+}
+
 TEST_CASE("plan --emit names the share of the split that it emits", "[cli][plan]") {
     if (!known()) {
         return;

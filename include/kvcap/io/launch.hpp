@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What deployment does an engine's launch line describe? vllm serve, vllm.entrypoints.openai.api_server,
-// sglang.launch_server, sglang serve, llama-server, trtllm-serve (and the YAML that its own flags cannot say), read
-// into one value. report/launch.hpp writes such lines.
+// sglang.launch_server, sglang serve, llama-server, trtllm-serve (and the YAML that its own flags cannot say), and
+// docker run of an image that starts one, read into one value. report/launch.hpp writes such lines.
 #pragma once
 
 #include <kvcap/io/launch/reader.hpp>
@@ -22,19 +22,29 @@ constexpr std::string_view longer_variable(std::string_view engine) noexcept {
 inline void take_environment(const std::vector<std::string>& words, std::size_t end, Launch& launch,
                              std::vector<Note>& notes) {
     for (std::size_t i = 0; i < end; ++i) {
-        const std::string name = words[i].substr(0, words[i].find('='));
-        if (!name.empty() && name == longer_variable(launch.engine) && name.size() < words[i].size()) {
-            const std::string value = lower_case(words[i].substr(name.size() + 1));
+        const std::size_t docker = words[i].starts_with("--env=") ? 6 : words[i].starts_with("-e=") ? 3 : 0;
+        const std::string word = words[i].substr(docker);
+        const std::string name = word.substr(0, word.find('='));
+        if (!name.empty() && name == longer_variable(launch.engine) && name.size() < word.size()) {
+            const std::string value = lower_case(word.substr(name.size() + 1));
             launch.longer_allowed = value == "1" || value == "true";
             continue;
         }
         for (const std::string_view own : {"VLLM_", "SGLANG_", "SGL_", "TRTLLM_", "TLLM_", "LLAMA_", "GGML_"}) {
-            if (name.size() < words[i].size() && name.starts_with(own)) {
+            if (name.size() < word.size() && name.starts_with(own)) {
                 notes.push_back({Origin::assumed, "launch line",
                                  name + ": a variable, not read; if it changes memory, this answer is off"});
             }
         }
     }
+}
+
+/// "0.11.0" of the image "vllm/vllm-openai:v0.11.0"; empty for tags that are no version.
+inline std::string image_version(std::string_view image) {
+    const std::string_view tag = image.substr(smaller(image.rfind(':'), image.size() - 1) + 1);
+    const std::string_view version = tag.substr(tag.starts_with('v') ? 1 : 0);
+    const bool numbers = !version.empty() && version.find_first_not_of("0123456789.") == std::string_view::npos;
+    return numbers && std::count(version.begin(), version.end(), '.') == 2 ? std::string{version} : std::string{};
 }
 
 /// "# 2 servers" behind a line counts identical ones, 1 to 65,536; another comment says nothing.
@@ -67,10 +77,8 @@ inline Diagnosed<Launch> read_launch(std::string_view line) {
     }
     for (const io::LaunchSyntax& syntax : io::launch_syntaxes) {
         for (std::size_t at = 0; at < words.size(); ++at) {
-            const std::string_view word = words[at];
-            const bool named = word == syntax.program || word.ends_with("/" + std::string{syntax.program});
             const bool begun = syntax.verb.empty() || (at + 1 < words.size() && words[at + 1] == syntax.verb);
-            if (!named || !begun) {
+            if (!begun || !syntax.named(words[at])) {
                 continue;
             }
             io::LaunchReader reader{syntax, words};
@@ -82,6 +90,7 @@ inline Diagnosed<Launch> read_launch(std::string_view line) {
             if (read) {
                 read->servers = *servers;
                 io::take_environment(words, at, *read, read.notes);
+                read->version = syntax.image ? io::image_version(words[at]) : "";
             }
             return read;
         }
@@ -90,7 +99,7 @@ inline Diagnosed<Launch> read_launch(std::string_view line) {
                    "launch line",
                    line.empty() ? "nothing" : '"' + std::string{line.substr(0, 60)} + '"',
                    "vllm serve, python -m vllm.entrypoints.openai.api_server, python -m sglang.launch_server, sglang "
-                   "serve, llama-server or trtllm-serve with its flags",
+                   "serve, llama-server or trtllm-serve with its flags, or docker run of an image that starts one",
                    {}};
 }
 

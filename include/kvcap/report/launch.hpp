@@ -104,7 +104,7 @@ inline std::string trtllm_line(Launch l) {
     cache += l.budget.empty() ? "" : ", max_gpu_total_bytes: " + l.budget;
     for (const io::TrtllmKey& each : io::trtllm_keys) {
         const auto found = l.flags.find(each.flag);
-        if (found != l.flags.end()) {
+        if (each.in == "kv_cache_config" && found != l.flags.end()) {
             cache += fmt::format(", {}: {}", each.key, found->second);
             l.flags.erase(found);
         }

@@ -21,6 +21,13 @@ struct Devices {
     friend constexpr bool operator==(const Devices&, const Devices&) = default;
 };
 
+/// Whether -sm tensor runs with cells of the type. With q4_1, q5_0, q5_1 and iq4_nl the context is made, and the first
+/// graph ends in GGML_ASSERT(ret.axis != GGML_BACKEND_SPLIT_AXIS_UNKNOWN).
+/// Source: ggml-org/llama.cpp, issue 27116 (open in September 2026); of pull request 23792, q4_0 and q8_0 do.
+constexpr bool tensor_split_runs(Ggml type) noexcept {
+    return !ggml_type(type).quantized || type == Ggml::q4_0 || type == Ggml::q8_0;
+}
+
 /// Device of a block: -1 = CPU. pre: count <= most_devices; shares not all zero when there are several
 /// devices.
 constexpr int device_of(const Card& card, const Devices& devices, u32 block) noexcept {

@@ -24,6 +24,7 @@ enum class LaunchField : unsigned char {
     budget,
     expert_parallel,
     expert_ranks,
+    expert_shards,
     attention_dp,
     context,
     gpu_layers,
@@ -164,19 +165,21 @@ inline constexpr LaunchFlag trtllm_flags[] = {
     {"--max_beam_width", LaunchField::count},
 };
 
-/// What of TensorRT-LLM's kv_cache_config is a flag here.
+/// Keys of TensorRT-LLM's file that are flags here; in: the key that they stand under.
 struct TrtllmKey {
-    std::string_view flag;
+    std::string_view in;
     std::string_view key;
+    std::string_view flag;
 };
 
 inline constexpr TrtllmKey trtllm_keys[] = {
-    {"tokens-per-block", "tokens_per_block"},
-    {"max-kv-tokens", "max_tokens"},
-    {"host-cache-size", "host_cache_size"},
+    {"kv_cache_config", "tokens_per_block", "tokens-per-block"},
+    {"kv_cache_config", "max_tokens", "max-kv-tokens"},
+    {"kv_cache_config", "host_cache_size", "host-cache-size"},
+    {"", "max_beam_width", "max-beam-width"},
 };
 
-/// Keys of TensorRT-LLM's file that say what a field says; in: the key that it stands under.
+/// Keys that say what a field says.
 struct TrtllmSetting {
     std::string_view in;
     std::string_view key;
@@ -187,6 +190,7 @@ inline constexpr TrtllmSetting trtllm_settings[] = {
     {"", "tensor_parallel_size", LaunchField::tp},
     {"", "pipeline_parallel_size", LaunchField::pp},
     {"", "moe_expert_parallel_size", LaunchField::expert_ranks},
+    {"", "moe_tensor_parallel_size", LaunchField::expert_shards},
     {"", "max_seq_len", LaunchField::tokens},
     {"", "max_batch_size", LaunchField::sequences},
     {"kv_cache_config", "dtype", LaunchField::dtype},
@@ -197,9 +201,11 @@ inline constexpr TrtllmSetting trtllm_settings[] = {
 /// The long name of a short flag of llama.cpp, without dashes; empty for others.
 constexpr std::string_view llama_long_name(std::string_view flag) {
     constexpr std::string_view shorts[][2] = {
-        {"-b", "batch-size"},       {"-ub", "ubatch-size"},     {"-fa", "flash-attn"},
-        {"-kvu", "kv-unified"},     {"-nkvo", "no-kv-offload"}, {"-md", "model-draft"},
-        {"-ot", "override-tensor"}, {"-cmoe", "cpu-moe"},       {"-ncmoe", "n-cpu-moe"}};
+        {"-b", "batch-size"},       {"-ub", "ubatch-size"},     {"-fa", "flash-attn"},    {"-kvu", "kv-unified"},
+        {"-nkvo", "no-kv-offload"}, {"-md", "model-draft"},     {"-cmoe", "cpu-moe"},     {"-ncmoe", "n-cpu-moe"},
+        {"-ot", "override-tensor"}, {"-t", "threads"},          {"-tb", "threads-batch"}, {"-a", "alias"},
+        {"-n", "n-predict"},        {"-s", "seed"},             {"-v", "verbose"},        {"-cb", "cont-batching"},
+        {"-nocb", "no-cont-batching"}, {"-to", "timeout"},      {"-hff", "hf-file"},      {"-lv", "verbosity"}};
     for (const auto& [from, to] : shorts) {
         if (flag == from) {
             return to;
@@ -224,13 +230,25 @@ inline std::string kept_name(std::string_view engine, std::string_view flag) {
     return name;
 }
 
-/// Flags of one engine, and how its line begins: a program or a module of Python's, and its verb where it needs one.
+/// Flags of one engine, and how its line begins: a program or a module of Python's, and its verb where it needs one; or
+/// a container's image that starts it, whatever stands behind the name (a tag, a digest, a kind of device).
 struct LaunchSyntax {
     std::string_view engine;
     std::string_view program;
     std::string_view verb;
     const LaunchFlag* flags;
     std::size_t count;
+    bool image = false;
+
+    /// Whether the word is that program, in any folder, or that image, of any registry.
+    constexpr bool named(std::string_view word) const {
+        const std::size_t at = image ? word.find(program) : word.size() - smaller(word.size(), program.size());
+        if (at == std::string_view::npos || word.substr(at, program.size()) != program) {
+            return false;
+        }
+        const std::string_view rest = word.substr(at + program.size());
+        return (at == 0 || word[at - 1] == '/') && (rest.empty() || rest[0] == ':' || rest[0] == '@' || rest[0] == '-');
+    }
 };
 
 inline constexpr LaunchSyntax launch_syntaxes[] = {
@@ -242,6 +260,8 @@ inline constexpr LaunchSyntax launch_syntaxes[] = {
     {"sglang", "sglang", "serve", sglang_flags, std::size(sglang_flags)},
     {"llamacpp", "llama-server", "", llama_flags, std::size(llama_flags)},
     {"trtllm", "trtllm-serve", "", trtllm_flags, std::size(trtllm_flags)},
+    {"vllm", "vllm/vllm-openai", "", vllm_flags, std::size(vllm_flags), true},
+    {"llamacpp", "ggml-org/llama.cpp:server", "", llama_flags, std::size(llama_flags), true},
 };
 
 }  // namespace kvcap::inline v1::io

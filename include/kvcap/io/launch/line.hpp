@@ -12,15 +12,17 @@ namespace kvcap::inline v1 {
 
 inline constexpr char launch_values = '\x1f';
 
-/// engine: vllm, sglang, llamacpp or trtllm. servers: how many identical ones. sequences: of one rank that
-/// holds whole requests. no_split: the flag of a split that its engine does not start, and what is wanted; empty: none.
-/// util: as written; budget: bytes; empty when the line does not say. longer_allowed: a variable in front lets the
-/// engine take more tokens than the model states. over_all: a line of llama.cpp that names no devices, "layer" or
-/// "tensor": it splits so over all that it sees; empty: tp and pp say over how many. flags: the engine's other flags by
-/// long name without dashes, or as written, with them, where that is no name of the engine's; switches have an empty
-/// value, and launch_values parts several of one flag.
+/// engine: vllm, sglang, llamacpp or trtllm. version: of a container's image, as its tag says; empty: none does.
+/// servers: how many identical ones. sequences: of one rank that holds whole requests. no_split: the flag of a
+/// split that its engine does not start, and what is wanted; empty: none. util: as written; budget: bytes; empty
+/// when the line does not say. longer_allowed: a variable in front lets the engine take more tokens than the model
+/// states. over_all: a line of llama.cpp that names no devices, "layer" or "tensor": it splits so over all that it
+/// sees; empty: tp and pp say over how many. flags: the engine's other flags by long name without dashes, or as
+/// written, with them, where that is no name of the engine's; switches have an empty value, and launch_values parts
+/// several of one flag.
 struct Launch {
     std::string engine{};
+    std::string version{};
     std::string model{};
     u32 servers = 1;
     u32 tp = 1;

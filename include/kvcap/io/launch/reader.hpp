@@ -65,7 +65,6 @@ private:
 
     void take_pair(const std::string& file, const YamlPair& pair) {
         const std::string key{pair.key};
-        const bool of_cache = pair.in == "kv_cache_config";
         for (const TrtllmSetting& each : trtllm_settings) {
             if (each.in == pair.in && each.key == pair.key) {
                 if (!pair.value.empty()) {
@@ -76,7 +75,7 @@ private:
             }
         }
         for (const TrtllmKey& each : trtllm_keys) {
-            if (of_cache && each.key == pair.key) {
+            if (each.in == pair.in && each.key == pair.key) {
                 if (!pair.value.empty()) {
                     read_.flags[std::string{each.flag}] =
                         std::to_string(whole(key, std::string{pair.value}, u64{1} << 50));
@@ -194,8 +193,9 @@ private:
             case LaunchField::budget: read_.budget = std::to_string(whole(flag, value, u64{1} << 50)); return;
             case LaunchField::expert_parallel: expert_parallel_ = true; return;
             case LaunchField::expert_ranks:
-                expert_ranks_ = ranks(flag, value);
-                expert_flag_ = flag;
+            case LaunchField::expert_shards:
+                (field == LaunchField::expert_ranks ? expert_ranks_ : expert_shards_) = ranks(flag, value);
+                expert_flag_ += (expert_flag_.empty() ? "" : ", ") + flag + " " + value;
                 return;
             case LaunchField::attention_dp: read_.attention_dp = true; return;
             case LaunchField::context:
@@ -242,9 +242,12 @@ private:
     /// Expert ranks divide the tensor ranks. Sources: SGLang, server_args.py ("tp_size must be divisible by ep_size");
     /// TensorRT-LLM, mapping.py (moe_tp_size x moe_ep_size = tp_size).
     void find_uneven_experts() {
-        if (expert_ranks_ != 0 && read_.tp % expert_ranks_ != 0) {
-            read_.no_split = expert_flag_ + " " + std::to_string(expert_ranks_) +
-                             ": wanted a number that divides the " + std::to_string(read_.tp) + " tensor ranks";
+        const u64 parts = u64{larger(expert_ranks_, 1)} * larger(expert_shards_, 1);
+        const bool both = expert_ranks_ != 0 && expert_shards_ != 0;
+        if (both ? parts != read_.tp : read_.tp % parts != 0) {
+            read_.no_split = expert_flag_ + ": wanted " +
+                             (both ? "numbers whose product is" : "a number that divides") + " the " +
+                             std::to_string(read_.tp) + " tensor ranks";
         }
     }
 
@@ -281,6 +284,7 @@ private:
     std::vector<Note> notes_;
     bool expert_parallel_ = false;
     u32 expert_ranks_ = 0;
+    u32 expert_shards_ = 0;
     std::string expert_flag_;
     std::map<std::string, std::string, std::less<>> files_;
     std::map<LaunchField, std::string> filed_;  ///< what the file said
