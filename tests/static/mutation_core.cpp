@@ -256,6 +256,7 @@ static_assert(three.layers == 5 && three.caches.size() == 4 && three.caches[1].f
 static_assert(compose(repeat(3, Gqa{1, 8})).value().layers == 3 &&
               compose(repeat(0, Gqa{1, 8})).value().layers == 0);
 static_assert(compose(repeat(2, NoCache{}), repeat(0xffff'fffe, NoCache{})).error().code == Errc::capacity);
+static_assert(compose(repeat(1, NoCache{}), repeat(0xffff'fffe, NoCache{})).value().layers == 0xffff'ffff);
 static_assert(compose(repeat(300, Gqa{1, 8}), repeat(300, Gqa{1, 8}), repeat(1, NoCache{})).error() ==
               Error{.code = Errc::capacity, .layer = 513, .got = 512, .want = 512});
 static_assert(compose(cycle(513, Gqa{1, 8})).error().code == Errc::capacity);
