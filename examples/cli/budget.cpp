@@ -2,23 +2,13 @@
 // A budget beside a GPU that is named: does the GPU hold it together with the weights, and how much more could it be?
 #include "deployment.hpp"
 
-#include <algorithm>
-
 namespace kvcap::cli {
 
 Bytes Deployment::most_extra(const Setting& setting) const {
     if (!memory.by_budget || memory.total.value == 0) {
         return {u64{1} << 50};
     }
-    return minus(memory.total, memory.budget + weights_beside_budget(setting)).value_or({});
-}
-
-Bytes Deployment::weights_beside_budget(const Setting& setting) const {
-    Bytes most{};
-    for (u32 stage = 0; stage < setting.sharding.pp; ++stage) {
-        most = std::max(most, own_weights(setting, stage).bytes);
-    }
-    return most;
+    return minus(memory.total, memory.budget + most_own_weights(setting).bytes).value_or({});
 }
 
 void Deployment::judge_budget(const Setting& setting, EngineAnswer& answer) const {
@@ -26,7 +16,7 @@ void Deployment::judge_budget(const Setting& setting, EngineAnswer& answer) cons
         return;
     }
     const Bytes cache = memory.budget + setting.extra_memory;
-    const Bytes weights = weights_beside_budget(setting);
+    const Bytes weights = most_own_weights(setting).bytes;
     if (!(memory.total < cache + weights)) {
         return;
     }

@@ -58,13 +58,17 @@ bool Deployment::shares_sequences(const Setting& setting) const {
            setting.sharding.tp > 1 && dp > 1;
 }
 
-RankWeights Deployment::most_weights(const Setting& setting) const {
-    RankWeights most = weights(setting, 0);
+RankWeights Deployment::most_own_weights(const Setting& setting) const {
+    RankWeights most = own_weights(setting, 0);
     for (u32 stage = 1; stage < setting.sharding.pp; ++stage) {
-        const RankWeights own = weights(setting, stage);
+        const RankWeights own = own_weights(setting, stage);
         most = most.bytes < own.bytes ? own : most;
     }
     return most;
+}
+
+RankWeights Deployment::most_weights(const Setting& setting) const {
+    return memory.by_budget ? RankWeights{} : most_own_weights(setting);
 }
 
 std::vector<Bytes> Deployment::available(const Setting& setting, Bytes non_kv) const {

@@ -86,7 +86,7 @@ public:
 private:
     /// Weights of a rank of `stage`, also those beside a budget.
     RankWeights own_weights(const Setting& setting, u32 stage) const;
-    Bytes weights_beside_budget(const Setting& setting) const;
+    RankWeights most_own_weights(const Setting& setting) const;
     /// A budget that the GPU named cannot hold beside the weights: engines start only to run out of memory.
     void judge_budget(const Setting& setting, EngineAnswer& answer) const;
     /// The question but for the memory.
@@ -125,8 +125,7 @@ std::string split_words(const Sharding& sharding, u32 dp, bool attention_dp);
 /// A note when `gpus` are there and the split takes fewer; 0: not said.
 void note_idle(const Deployment& on, u32 gpus, std::vector<Note>& notes);
 
-/// Weights that nothing tells count as none: then counts are upper bounds.
-/// Nothing tells the weights, and they lie beside the cache: counts are upper bounds.
+/// Nothing tells the weights, and they lie beside the cache: they count as none, and counts are upper bounds.
 bool lacks_weights(const Deployment& on, const Setting& setting);
 void note_unknown_weights(const Deployment& on, const Setting& setting, std::vector<Note>& notes);
 /// That, and the same of non-KV memory.
@@ -141,6 +140,7 @@ struct DeploymentOptions {
     LengthOptions lengths;
     std::string distribution;
     std::string max_model_len;
+    std::string quantization;  ///< in what the engine shall store the weights; empty: as the checkpoint does
 
     void add_to(CLI::App& verb);
     Deployment deployment(std::vector<Note>& notes) const;

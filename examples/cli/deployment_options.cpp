@@ -96,10 +96,10 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
     note_outside(on, notes);
     if (on.memory.by_budget && on.memory.total.value != 0 && !on.memory.weights_given && model.model != "-") {
         std::vector<Note> of_weights;  // a budget is outright: weights only say whether the GPU holds both
-        on.beside_budget = find_weights(model.model, of_weights);
+        on.beside_budget = find_weights(model.model, of_weights, quantization);
     }
     if (!on.memory.by_budget && !on.memory.weights_given && model.model != "-") {
-        on.weights_known = find_weights(model.model, notes);
+        on.weights_known = find_weights(model.model, notes, quantization);
         if (on.weights_known.source == WeightSource::card && asked.read.draft.layers != 0) {
             notes.push_back({Origin::assumed, "card",
                              "the weights are the sum of the model's files, its draft layers among them, which engines "

@@ -34,8 +34,9 @@ struct RankWeights {
     std::string how{};
 };
 
-/// Weights of the model that the argument names: source `unknown` when nothing tells.
-Weights find_weights(const std::string& argument, std::vector<Note>& notes);
+/// Weights of the model that the argument names: source `unknown` when nothing tells. quantization: in what the engine
+/// is told to store those of a checkpoint of 16 bits. A usage error for a format whose size is not known here.
+Weights find_weights(const std::string& argument, std::vector<Note>& notes, const std::string& quantization = {});
 
 struct EngineFace;
 

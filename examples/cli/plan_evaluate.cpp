@@ -71,7 +71,7 @@ void take_flags(const Launch& launch, EngineOptions& engine, std::vector<Note>& 
     const EngineFace& face = engine.face();
     std::vector<std::string_view> others;
     for (const auto& [name, value] : launch.flags) {
-        if (name == "n-gpu-layers" || name == "fit") {
+        if (name == "n-gpu-layers" || name == "fit" || name == "quantization") {
             continue;
         }
         const auto named = [&flag = name](std::string_view text) {
@@ -196,6 +196,9 @@ DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, st
     refuse_format(launch, options.engine.version());
     take_context(launch, options.model, notes);
     take_flags(launch, options.engine, notes);
+    if (const auto stored = launch.flags.find("quantization"); stored != launch.flags.end()) {
+        options.quantization = io::lower_case(stored->second);
+    }
     options.sharding.tp = launch.tp;
     options.sharding.pp = launch.pp;
     options.sharding.cp = launch.cp;

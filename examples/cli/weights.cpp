@@ -43,6 +43,42 @@ std::string quantisation(const std::string& config, const std::filesystem::path&
     return named.empty() ? method : named + ", by its name";
 }
 
+/// Linear layers in so many bytes a parameter; embeddings, heads and norms stay.
+Weights in_bytes(const Weights& sixteen_bits, u32 bytes) {
+    Weights all = sixteen_bits;
+    all.groups.clear();
+    all.bytes = all.parameters = 0;
+    for (WeightGroup group : sixteen_bits.groups) {
+        const bool linear = group.part == WeightPart::keys || group.part == WeightPart::attention ||
+                            group.part == WeightPart::dense || group.part == WeightPart::experts;
+        const u64 parameters = group.parameters != 0 ? group.parameters : ceil_div(group.bytes, 2);
+        group.bytes = linear ? parameters * bytes : group.bytes;
+        all.add(group);
+    }
+    return all;
+}
+
+/// What the engine makes of a checkpoint at its start. One that is quantised stays as it is. Source: vLLM,
+/// quantization/fp8.py, and SGLang's of the same name: linear layers without those of the vocabulary.
+Diagnosed<Weights> quantised_at_start(Diagnosed<Weights> found, const std::string& method,
+                                      const std::string& asked) {
+    if (!found || asked.empty() || !method.empty()) {
+        return found;
+    }
+    if (asked != "fp8") {
+        stop(Exit::usage,
+             fmt::format("--quantization {}: what the engine makes of a checkpoint of 16 bits is evaluated for fp8 "
+                         "alone; give --weights-bytes, or a MODEL whose config says it",
+                         printable(asked)));
+    }
+    Diagnosed<Weights> all{in_bytes(*found, 1)};
+    all.notes = std::move(found.notes);
+    all.notes.push_back({Origin::assumed, "--quantization",
+                         "fp8, made of 16 bits at the start: one byte a parameter of the linear layers, two of the "
+                         "rest"});
+    return all;
+}
+
 /// Parameters derived from a config count as 16-bit; its quantisation says otherwise. Embeddings, heads and
 /// norms stay.
 Diagnosed<Weights> requantised(Diagnosed<Weights> derived, const std::string& method) {
@@ -61,16 +97,7 @@ Diagnosed<Weights> requantised(Diagnosed<Weights> derived, const std::string& me
                                      "--weights-bytes"});
         return unknown;
     }
-    Weights smaller = *derived;
-    smaller.groups.clear();
-    smaller.bytes = smaller.parameters = 0;
-    for (WeightGroup group : derived->groups) {
-        const bool linear = group.part == WeightPart::keys || group.part == WeightPart::attention ||
-                            group.part == WeightPart::dense || group.part == WeightPart::experts;
-        group.bytes = linear ? group.parameters * bytes : group.bytes;
-        smaller.add(group);
-    }
-    Diagnosed<Weights> all{smaller};
+    Diagnosed<Weights> all{in_bytes(*derived, bytes)};
     all.notes = derived.notes;
     for (Note& note : all.notes) {
         constexpr std::string_view plain = ", 16 bits each";
@@ -84,7 +111,7 @@ Diagnosed<Weights> requantised(Diagnosed<Weights> derived, const std::string& me
 
 }  // namespace
 
-Weights find_weights(const std::string& argument, std::vector<Note>& notes) {
+Weights find_weights(const std::string& argument, std::vector<Note>& notes, const std::string& quantization) {
     std::filesystem::path file = argument;
     std::error_code wrong;
     Diagnosed<Weights> found;
@@ -98,10 +125,12 @@ Weights find_weights(const std::string& argument, std::vector<Note>& notes) {
         if (const Diagnosed<std::string> text = read_text_file(file); text) {
             const std::filesystem::path folder = file.parent_path();
             const std::string name = (file.filename() == "config.json" ? folder.filename() : file.stem()).string();
-            found = requantised(weights_of(*text, folder), quantisation(*text, folder, name));
+            const std::string method = quantisation(*text, folder, name);
+            found = quantised_at_start(requantised(weights_of(*text, folder), method), method, quantization);
         }
     } else if (const Card* card = find_card(argument)) {
-        found = requantised(weights_of(card->text), quantisation(std::string{card->text}, {}, card->hf_id));
+        const std::string method = quantisation(std::string{card->text}, {}, card->hf_id);
+        found = quantised_at_start(requantised(weights_of(card->text), method), method, quantization);
     }
     if (!found) {
         // A damaged file is a mistake; a config from which none can be counted leaves them unknown.

@@ -293,7 +293,7 @@ TEST_CASE("flags that no engine has are kept as they are written", "[launch]") {
         CHECK((line + ' ').find(' ' + flag + ' ') != std::string::npos);
         CHECK(read(line) == read(begin + flag));
     };
-    for (const char* flag : {"-O3", "-q fp8", "-x -1", "---odd", "--a-b c", "-b 4", "-fa on"}) {
+    for (const char* flag : {"-O3", "-k fp8", "-x -1", "---odd", "--a-b c", "-b 4", "-fa on"}) {
         echoed("vllm serve m --max-model-len 8 --max-num-seqs 1 ", flag);
         echoed("sglang serve m --context-length 8 --max-running-requests 1 ", flag);
     }

@@ -227,6 +227,30 @@ TEST_CASE("launch lines: an image's version is the engine's, and one beside the 
     }
 }
 
+TEST_CASE("launch lines: weights that the engine is told to quantise", "[cli][launch]") {
+    if (!known()) {
+        return;
+    }
+    const auto weights = [](const std::string& line) {
+        return judged("--gpu h100", line + " --max-model-len 4096", 0)["weights_bytes_per_rank"].get<double>();
+    };
+    for (const std::string serve : {"vllm serve ", "sglang serve "}) {
+        const std::string length = serve == "vllm serve " ? " --max-model-len 4096" : " --context-length 4096";
+        const auto of = [&](const std::string& model, const std::string& flag) {
+            return judged("--gpu h100", serve + model + flag + length, 0)["weights_bytes_per_rank"].get<double>();
+        };
+        // 8,030,261,248 parameters, of which the embedding and the head have 128,256 x 4,096 each, and 65 norms 4,096.
+        CHECK(of("llama-3.1-8b", "") == 2.0 * 8'030'261'248);
+        CHECK(of("llama-3.1-8b", " --quantization fp8") == 8'030'261'248 + 2.0 * 128'256 * 4'096 + 65 * 4'096);
+        CHECK(of("gpt-oss-20b", " --quantization mxfp4") == of("gpt-oss-20b", ""));  // as the checkpoint is
+        refused("plan --gpu h100 --launch '" + serve + "llama-3.1-8b --quantization bitsandbytes" + length + "'", 2,
+                "--quantization bitsandbytes: ");
+        CHECK(judged("--gpu h100 --weights-bytes 6GiB", serve + "llama-3.1-8b --quantization awq" + length, 0)
+                  ["weights_bytes_per_rank"] == std::uint64_t{6} << 30);
+    }
+    CHECK(weights("vllm serve llama-3.1-8b -q fp8") == weights("vllm serve llama-3.1-8b --quantization=FP8"));
+}
+
 TEST_CASE("llama.cpp's -sm tensor does not run with every format, in every verb", "[cli][llamacpp]") {
     if (!known()) {
         return;

@@ -38,6 +38,7 @@ enum class LaunchField : unsigned char {
     fit,
     count,
     text,
+    quantization,
     ignored,
 };
 
@@ -61,6 +62,8 @@ inline constexpr LaunchFlag vllm_flags[] = {
     {"--max-model-len", LaunchField::tokens, true, Written::vllm},
     {"--max-num-seqs", LaunchField::sequences},
     {"--kv-cache-dtype", LaunchField::dtype},
+    {"--quantization", LaunchField::quantization},
+    {"-q", LaunchField::quantization},
     {"--gpu-memory-utilization", LaunchField::util},
     {"--kv-cache-memory-bytes", LaunchField::budget, true, Written::vllm},
     {"--kv-cache-memory", LaunchField::budget, true, Written::vllm},
@@ -98,6 +101,7 @@ inline constexpr LaunchFlag sglang_flags[] = {
     {"--context-length", LaunchField::tokens, true, Written::sglang},
     {"--max-running-requests", LaunchField::sequences},
     {"--kv-cache-dtype", LaunchField::dtype},
+    {"--quantization", LaunchField::quantization},
     {"--mem-fraction-static", LaunchField::util},
     {"--enable-dp-attention", LaunchField::attention_dp, false},
     {"--max-total-tokens", LaunchField::count, true, Written::sglang},

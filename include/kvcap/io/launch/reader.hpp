@@ -225,6 +225,7 @@ private:
                 return;
             case LaunchField::count: keep(flag, std::to_string(whole(flag, value))); return;
             case LaunchField::text: keep(flag, value); return;
+            case LaunchField::quantization: read_.flags["quantization"] = value; return;
             case LaunchField::ignored: return;
         }
     }
