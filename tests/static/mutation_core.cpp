@@ -36,6 +36,12 @@ static_assert(Error{}.got == 0 && Error{}.want == 0 && Error{}.hint == 0 && no_l
 static_assert(Bytes{}.value == 0 && WideProduct{}.high == 0 && WideProduct{}.low == 0 && ElementFormat{} == bf16);
 static_assert(Inplace<int, 3>{}.count == 0 && ModelSpec{}.layers == 0 && ModelSpec{}.draft_layers == 0 &&
               ModelSpec{}.query_heads == 0);
+static_assert(Lengths{.prompt = 5_tok, .encoder = 7_tok}.from(static_cast<Source>(9)) == 0);
+static_assert(Retention{.keep = Keep::window, .sinks = 1_tok}.keeps_sinks() &&
+              Retention{.keep = Keep::chunk, .sinks = 2_tok}.keeps_sinks() &&
+              Retention{.keep = Keep::budget, .sinks = 3_tok}.keeps_sinks());
+static_assert(!Retention{.keep = Keep::window}.keeps_sinks() && !Retention{.sinks = 4_tok}.keeps_sinks() &&
+              !Retention{.keep = Keep::last, .sinks = 4_tok}.keeps_sinks());
 static_assert(off_scale == 0xffff'ffff'ffff'ffff && no_limit.value == 0x100'0000'0000);
 
 // --- capacities -----------------------------------------------------------------------------------------------------
@@ -388,6 +394,14 @@ static_assert(bytes_per_token(six, {.tp = 2}).error().code == Errc::heads_not_di
 constexpr auto latents = compose(repeat(4, Mla{8, 0})).value();
 static_assert(over_ranks(latents, {.prompt = 5_tok}, {.tp = 3, .pp = 2, .cp = 2}).value() == Spread{960_B, 320_B});
 static_assert(over_ranks(latents, {.prompt = 5_tok}, {.pp = 5}).error().code == Errc::stages_exceed_layers);
+constexpr ModelSpec full = [] {
+    ModelSpec model{.layers = 32};
+    for (u32 i = 0; i < 32; ++i) {
+        model.add(i, Gqa{1, 8 + i}.forms());
+    }
+    return model;
+}();
+static_assert(fold(full, {.prompt = 1_tok}).value().total() == 3008_B);
 static_assert(over_ranks(six, {}, {.tp = 2}).error().code == Errc::heads_not_divisible);
 static_assert(over_ranks(Gqa{2, 8}.forms()[0], {.tp = 4}).value() == Spread{128_B, 64_B});
 static_assert(over_ranks(Gqa{3, 8}.forms()[0], {.tp = 2}).error().code == Errc::heads_not_divisible);

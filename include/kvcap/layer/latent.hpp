@@ -55,13 +55,13 @@ struct CompressedLatent {
 
     constexpr LayerForms forms() const noexcept {
         const Retention recent{.keep = Keep::window, .span = {window}};
-        const Retention strided{.stride = ratio == 0 ? 1 : ratio};
         const Stream vector{.role = Role::latent, .width = latent, .format = format};
         const LayerForm plain = form_of(Kind::latent, recent, vector);
-        const LayerForm compressed = form_of(Kind::latent, strided, vector);
         if (ratio == 0) {
             return forms_of(plain);
         }
+        const Retention strided{.stride = ratio};
+        const LayerForm compressed = form_of(Kind::latent, strided, vector);
         if (index_dim == 0) {
             return forms_of(plain, compressed, compressor(latent));
         }
