@@ -77,8 +77,11 @@ LayerList reusing_of(const AdviseOptions& options, const Work& work) {
                  read.table.kind == Kind::latent ? "latents" : "keys and values", read.dtype,
                  form->kind == Kind::latent ? "latents" : "keys and values", work.model.dtype));
     }
-    const LayerList layers = value_of(reusing_layers(read.table, threshold, model, true), "--similarity");
-    return layers;
+    if (read.table.thousandths.size() != model.layers) {
+        stop(Exit::bad_input, fmt::format("{}: similarities of {} layers, and the model has {}", options.similarity,
+                                          read.table.thousandths.size(), model.layers));
+    }
+    return value_of(reusing_layers(read.table, threshold, model, true), "--similarity");
 }
 
 Asked asked_of(const AdviseOptions& options, const Work& work) {
@@ -105,6 +108,9 @@ Asked asked_of(const AdviseOptions& options, const Work& work) {
     if (asked.tries.prefix > asked.wanted.each.prompt.value) {
         stop(Exit::usage, fmt::format("--shared-prefix: {} tokens are more than the prompt's {}",
                                       asked.tries.prefix, asked.wanted.each.prompt.value));
+    }
+    if (options.similarity.empty() && options.accept_stale) {
+        stop(Exit::usage, "--accept-stale: it is asked of a table; wanted --similarity FILE as well");
     }
     if (!options.similarity.empty()) {
         asked.tries.reusing = reusing_of(options, work);
@@ -186,7 +192,7 @@ void add_advise(CLI::App& app, Session& session) {
     choice("--budget", options->budget, "Share of the tokens that H2O keeps");
     choice("--rank", options->rank, "Share of the width that a low rank keeps");
     verb->add_flag("--explain", options->explain, "Verification and risk of every choice")->group("Output");
-    options->output.add_to(*verb, false);
+    options->output.add_to(*verb, false, false);
     verb->footer(
         "Examples:\n"
         "  kvcap advise llama-2-7b --gpu rtx-4090 --tokens 128k --goal memory\n"

@@ -91,7 +91,7 @@ struct Output {
     std::string unit = "auto";
     std::string color = "auto";
 
-    void add_to(CLI::App& verb, bool with_csv = true);
+    void add_to(CLI::App& verb, bool with_csv = true, bool with_unit = true);
     /// Decides on colours and refuses what does not go together. Call first in the callback.
     void begin(Session& session) const;
     /// The unit asked for; `auto`: GiB, or less where the largest amount on the screen is small.

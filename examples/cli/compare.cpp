@@ -72,6 +72,9 @@ Side side_of(const std::string& text, const CompareOptions& options) {
         before = parts[i];
         if (parts[i].rfind("tp=", 0) == 0) {
             side.split.tp = static_cast<u32>(smaller(count_of(parts[i].substr(3), text), 65536));
+        } else if (parts[i].find('=') != std::string::npos) {
+            stop(Exit::usage, fmt::format("{}: @{}: only @FORMAT and @tp=N are compared; other options hold for all",
+                                          text, parts[i]));
         } else {
             wanted.kv_cache_dtype = parts[i];
         }

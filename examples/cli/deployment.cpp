@@ -58,6 +58,10 @@ bool Deployment::shares_sequences(const Setting& setting) const {
            setting.sharding.tp > 1 && dp > 1;
 }
 
+bool Deployment::lacks_weights(const Setting& setting) const {
+    return !(memory.by_budget && memory.total.value == 0) && own_weights(setting, 0).how.empty();
+}
+
 RankWeights Deployment::most_own_weights(const Setting& setting) const {
     RankWeights most = own_weights(setting, 0);
     for (u32 stage = 1; stage < setting.sharding.pp; ++stage) {

@@ -56,6 +56,8 @@ public:
     /// requests; this is the fullest one.
     u64 sequences_of_one(const Setting& setting) const;
     RankWeights weights(const Setting& setting, u32 stage) const;
+    /// Nothing tells the weights, and they lie beside the cache on a GPU that is known.
+    bool lacks_weights(const Setting& setting) const;
     /// Of the stage that has most.
     RankWeights most_weights(const Setting& setting) const;
     /// The engine's answer when everything else takes `non_kv` on each rank, and what it is asked.
@@ -125,8 +127,8 @@ std::string split_words(const Sharding& sharding, u32 dp, bool attention_dp);
 /// A note when `gpus` are there and the split takes fewer; 0: not said.
 void note_idle(const Deployment& on, u32 gpus, std::vector<Note>& notes);
 
-/// Nothing tells the weights, and they lie beside the cache: they count as none, and counts are upper bounds.
-bool lacks_weights(const Deployment& on, const Setting& setting);
+/// Weights that nothing tells count as none: then counts are upper bounds, and beside a budget nothing says whether a
+/// GPU holds both.
 void note_unknown_weights(const Deployment& on, const Setting& setting, std::vector<Note>& notes);
 /// That, and the same of non-KV memory.
 void note_unknown(const Deployment& on, const Setting& setting, std::vector<Note>& notes);

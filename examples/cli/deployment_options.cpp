@@ -163,14 +163,13 @@ void note_idle(const Deployment& on, u32 gpus, std::vector<Note>& notes) {
                                  idle == 1 ? "is" : "are")});
 }
 
-bool lacks_weights(const Deployment& on, const Setting& setting) {
-    return !on.memory.by_budget && on.weights(setting, 0).how.empty();
-}
-
 void note_unknown_weights(const Deployment& on, const Setting& setting, std::vector<Note>& notes) {
-    if (lacks_weights(on, setting)) {
+    if (on.lacks_weights(setting)) {
         notes.push_back({Origin::assumed, "--weights-bytes",
-                         "0: the weights are unknown, so counts are upper bounds; give them"});
+                         fmt::format("0: the weights are unknown, {}; give them",
+                                     on.memory.by_budget
+                                         ? "and whether a GPU holds them beside the budget is not judged"
+                                         : "so counts are upper bounds")});
     }
 }
 

@@ -170,7 +170,7 @@ const LaunchFace line{
                     {"no-kv-offload", "the cache lies in host memory; what is judged here is a cache on GPUs"},
                     {"override-tensor", why::on_host},
                     {"cpu-moe", why::on_host},
-                    {"n-cpu-moe", why::on_host}},
+                    {"n-cpu-moe", why::on_host, why::none}},
     .says_share = false,
     .unsaid = unsaid};
 

@@ -77,6 +77,9 @@ u64 usual_page(const ModelSpec& model) {
 /// Tokens of a prefill step: as asked, else what the server takes on the GPU named; 8,192 where none is.
 u64 chunk_of(const EngineQuestion& question) {
     const Bytes memory = question.gpu_memory;
+    if (question.text("chunked-prefill-size", "") == "-1") {
+        return sglang::prefill_unsaid;
+    }
     return question.number("chunked-prefill-size",
                            memory.value == 0 ? 8192 : sglang::chunked_prefill_unsaid(memory));
 }
@@ -262,7 +265,7 @@ const LaunchFace line{
                     {"mamba-ssm-dtype", why::states},
                     {"speculative-algorithm", why::drafts},
                     {"speculative-draft-model-path", why::drafts},
-                    {"cpu-offload-gb", why::on_host},
+                    {"cpu-offload-gb", why::on_host, why::none},
                     {"attn-cp-size", sglang_context_ranks, "1"},
                     {"attention-context-parallel-size", sglang_context_ranks, "1"},
                     {"dcp-size", sglang_context_ranks, "1"},

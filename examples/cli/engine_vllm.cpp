@@ -244,8 +244,10 @@ Result<Bytes> weights_of(const Weights& weights, const RankPlace& place) {
 }
 
 const LaunchFace line{.formats = {{"bf16", "bfloat16"}, {"f16", "float16"}, {"half", "float16"}},
-                      .unevaluated = {{"cpu-offload-gb", why::on_host},
+                      .unevaluated = {{"cpu-offload-gb", why::on_host, why::none},
                                       {"hf-overrides", why::another_model, "{}"},
+                                      {"rope-scaling", why::another_model, "{}"},
+                                      {"rope-theta", why::another_model},
                                       {"dtype", why::wide, why::half},
                                       {"mamba-ssm-cache-dtype", why::states},
                                       {"mamba-cache-dtype", why::states}},

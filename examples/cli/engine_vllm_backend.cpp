@@ -77,7 +77,11 @@ void refuse_backend(EngineAnswer& answer, const vllm::BackendNeed& need, std::st
     answer.refusal = std::move(words);
 }
 
-const vllm::BackendRow* backend_asked(const std::string& name, const vllm::BackendNeed& need, EngineAnswer& answer) {
+/// Names are taken in any case. Source: config/attention.py (AttentionBackendEnum[value.upper()]).
+const vllm::BackendRow* backend_asked(std::string name, const vllm::BackendNeed& need, EngineAnswer& answer) {
+    for (char& c : name) {
+        c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    }
     const vllm::BackendRow* row = vllm::backend_named(name.c_str());
     if (row == nullptr) {
         std::vector<std::string> known;

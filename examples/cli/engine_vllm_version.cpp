@@ -92,7 +92,14 @@ std::vector<std::string_view> line_dtypes(const std::string& version) {
             names.emplace_back(row.name);
         }
     }
-    names.insert(names.begin() + 1, {"bfloat16", "float16"});  // words of CacheDType that change no rule
+    // Words of CacheDType that change no rule: since 0.11.1 (its documentation), and 0.18 (pull request 37199).
+    const bool later = rules.release != 0 ? rules.release >= 18 : rules.day >= 20260316;
+    if (later) {
+        names.insert(names.begin() + 1, "float16");
+    }
+    if (rules.release != 0 ? rules.release > 11 || (rules.release == 11 && rules.patch > 0) : rules.day >= 20251119) {
+        names.insert(names.begin() + 1, "bfloat16");
+    }
     return names;
 }
 

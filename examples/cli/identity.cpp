@@ -34,6 +34,9 @@ void run(const IdentityOptions& options, Session& session) {
     if (!options.run_config.empty() && options.as != "llm-d") {
         stop(Exit::usage, "--run-config belongs to --as llm-d");
     }
+    if (options.verb->get_option("--prefix")->count() != 0 && options.as != "mooncake") {
+        stop(Exit::usage, "--prefix belongs to --as mooncake");
+    }
     if (!options.as.empty()) {
         return print_literal_key(options, id, session);
     }
@@ -68,7 +71,7 @@ void add_identity(CLI::App& app, Session& session) {
                      "With --as llm-d: the run's config.json, for a file name");
     options->sharding.add_to(*verb);
     options->model.add_formats_to(*verb);
-    options->output.add_to(*verb, false);
+    options->output.add_to(*verb, false, false);
     verb->footer(
         "Examples:\n"
         "  kvcap identity deepseek-v3 --tp 8 --set weights_revision=e815299 --set rope='yarn 40'\n"

@@ -35,7 +35,9 @@ void check_flags(const SetFact& fact, const IdentityOptions& options) {
     const FlagFact flags[] = {{Field::tp, "--tp", std::to_string(options.sharding.tp), "1"},
                               {Field::pp, "--pp", std::to_string(options.sharding.pp), "1"},
                               {Field::dcp, "--cp", std::to_string(options.sharding.cp), "1"},
-                              {Field::kv_dtype, "--kv-cache-dtype", options.model.kv_cache_dtype, "auto"}};
+                              {Field::kv_dtype, "--kv-cache-dtype", options.model.kv_cache_dtype, "auto"},
+                              {Field::state_dtype, "--state-dtype", options.model.state_dtype, "auto"},
+                              {Field::conv_dtype, "--conv-dtype", options.model.conv_dtype, "auto"}};
     for (const auto& [field, flag, value, unset] : flags) {
         if (fact.name == name_of(field) && value != unset && fact.value != value) {
             stop(Exit::usage,

@@ -2,6 +2,7 @@
 // From where does kvcap identity have an identity? A file with one, or a MODEL and the flags.
 #include "identity.hpp"
 
+#include "context_ranks.hpp"
 #include "options.hpp"
 
 #include <filesystem>
@@ -49,6 +50,17 @@ void state(StatedText& fact, OwnedIdentity& id, std::string value) {
     }
 }
 
+/// A format that was asked for, of streams that the model has.
+void state_given(StatedText& fact, OwnedIdentity& id, const Model& model, Role role, const std::string& asked) {
+    for (const LayerForm& form : model.spec.forms) {
+        for (const Stream& stream : form.streams) {
+            if (asked != "auto" && stream.role == role) {
+                return state(fact, id, asked);
+            }
+        }
+    }
+}
+
 /// What a MODEL is split and stored by; a file says it of itself.
 void refuse_beside_file(const IdentityOptions& options, const std::string& file) {
     for (const char* flag :
@@ -72,6 +84,13 @@ OwnedIdentity from_model(const IdentityOptions& options, const std::string& name
     if (model.dtype != "auto" && model.dtype != "mixed") {
         state(id.format.kv_dtype, id, model.dtype);
     }
+    state_given(id.format.state_dtype, id, model, Role::state, options.model.state_dtype);
+    state_given(id.format.conv_dtype, id, model, Role::conv, options.model.conv_dtype);
+    if (!options.sharding.pp_split.empty()) {
+        stop(Exit::usage, "--pp-split: no fact of an identity says which layers a stage has, so that unlike stages "
+                          "would look alike");
+    }
+    refuse_split(model, options.sharding.sharding(), options.sharding, EngineOptions{}.face());
     const Sharding sharding = options.sharding.sharding();
     id.format.tp = sharding.tp, id.format.pp = sharding.pp, id.format.dcp = sharding.cp;
     id.format.cp_interleave = sharding.interleave;

@@ -53,7 +53,8 @@ std::vector<u64> memory_of_devices(const LlamaOptions& o) {
         if (!o.devices.empty()) {
             stop(Exit::usage, "--gpu and --device: the memory is said twice; one of them is wanted");
         }
-        bytes.assign(o.gpus != 0 ? o.gpus : larger(o.shares.size(), 1), gpu_named(o.gpu).total().value);
+        const Gpu gpu = gpu_named(o.gpu, ". Its memory can be given: --device 24GiB");
+        bytes.assign(o.gpus != 0 ? o.gpus : larger(o.shares.size(), 1), gpu.total().value);
     } else if (o.gpus != 0) {
         stop(Exit::usage, "--gpus: how many of which is not said; --gpu NAME says it");
     }

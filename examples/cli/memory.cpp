@@ -80,7 +80,7 @@ void take_device(const MemoryOptions& options, Memory& memory, std::vector<Note>
         memory.total = memory_of(options.gpu_mem, "--gpu-mem");
         memory.described = report::amount(memory.total) + " a GPU";
     } else if (!options.gpu.empty()) {
-        const Gpu gpu = gpu_named(options.gpu);
+        const Gpu gpu = gpu_named(options.gpu, ". Its memory can be given: --gpu-mem 80GiB");
         memory.total = gpu.total();
         memory.described = fmt::format("{}, {}", gpu.title, report::amount(gpu.total()));
         memory.gpu = gpu.title;
@@ -98,7 +98,7 @@ void take_device(const MemoryOptions& options, Memory& memory, std::vector<Note>
 
 }  // namespace
 
-Gpu gpu_named(const std::string& name) {
+Gpu gpu_named(const std::string& name, std::string_view else_wanted) {
     const nlohmann::json catalogue = nlohmann::json::parse(gpu_catalogue());
     std::vector<std::string> known;
     for (const nlohmann::json& row : catalogue.at("gpus")) {
@@ -115,9 +115,8 @@ Gpu gpu_named(const std::string& name) {
     }
     const std::string near = nearest(io::lower_case(name), known);
     stop(Exit::usage,
-         fmt::format("--gpu: {} is not in the catalogue{}; known: {}. Its memory can be given: --gpu-mem "
-                     "80GiB",
-                     name, near.empty() ? "" : " (did you mean " + near + "?)", fmt::join(known, ", ")));
+         fmt::format("--gpu: {} is not in the catalogue{}; known: {}{}", name,
+                     near.empty() ? "" : " (did you mean " + near + "?)", fmt::join(known, ", "), else_wanted));
 }
 
 void MemoryOptions::add_to(CLI::App& verb) {

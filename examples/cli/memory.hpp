@@ -25,8 +25,8 @@ struct Gpu {
     Bytes total() const { return reported.value != 0 ? reported : nominal; }
 };
 
-/// By name or one of its other names, any case. A usage error with the nearest names when unknown.
-Gpu gpu_named(const std::string& name);
+/// By name or one of its other names, any case. A usage error with the nearest names when unknown, and what else does.
+Gpu gpu_named(const std::string& name, std::string_view else_wanted = {});
 
 /// Weights of one rank; `how`: where they are known from, or empty when they are not.
 struct RankWeights {
@@ -37,6 +37,9 @@ struct RankWeights {
 /// Weights of the model that the argument names: source `unknown` when nothing tells. quantization: in what the engine
 /// is told to store those of a checkpoint of 16 bits. A usage error for a format whose size is not known here.
 Weights find_weights(const std::string& argument, std::vector<Note>& notes, const std::string& quantization = {});
+
+/// The same parts with 16 bits a parameter, whatever the config says of their storage; source `unknown` as well.
+Weights parts_in_16_bits(const std::string& argument);
 
 struct EngineFace;
 

@@ -118,7 +118,7 @@ void add_models(CLI::App& app, Session& session) {
     const auto options = std::make_shared<ModelsOptions>();
     CLI::App* verb = app.add_subcommand("models", "Models known by name");
     verb->add_option("WORDS", options->words, "Parts of a name, id or family");
-    options->output.add_to(*verb);
+    options->output.add_to(*verb, true, false);
     verb->footer("Example:\n  kvcap models qwen3");
     verb->callback([options, &session] { run(*options, session); });
 }

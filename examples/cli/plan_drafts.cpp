@@ -4,6 +4,7 @@
 #include "plan_launch.hpp"
 #include "unevaluated.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace kvcap::cli {
@@ -12,7 +13,17 @@ namespace {
 
 using nlohmann::json;
 
-/// --speculative-config, or the flags that say the same.
+constexpr std::string_view path = "speculative-config.";
+
+/// What --speculative-config.key says: JSON, or a text. The reader has made dashes of a key's underscores.
+void take_path(const std::string& name, const std::string& value, json& config) {
+    std::string key = name.substr(path.size());
+    std::replace(key.begin(), key.end(), '-', '_');
+    const json read = json::parse(value, nullptr, false);
+    config[key] = read.is_discarded() ? json(value) : read;
+}
+
+/// --speculative-config, whole or by its paths, or the flags that say the same.
 json config_of(const Launch& launch) {
     const auto given = launch.flags.find("speculative-config");
     json config = json::object();
@@ -21,6 +32,11 @@ json config_of(const Launch& launch) {
         if (!config.is_object()) {
             stop(Exit::usage,
                  fmt::format("launch line: --speculative-config: {} is none; wanted a JSON object", given->second));
+        }
+    }
+    for (const auto& [name, value] : launch.flags) {
+        if (name.starts_with(path)) {
+            take_path(name, value, config);
         }
     }
     if (const auto method = launch.flags.find("spec-method"); method != launch.flags.end()) {
@@ -53,7 +69,9 @@ u64 tokens_of(const json& config, const std::string& method) {
 
 void take_drafts(Launch& launch) {
     const bool given = launch.flags.count("speculative-config") + launch.flags.count("spec-method") +
-                           launch.flags.count("spec-tokens") != 0;
+                               launch.flags.count("spec-tokens") != 0 ||
+                       std::any_of(launch.flags.begin(), launch.flags.end(),
+                                   [](const auto& flag) { return flag.first.starts_with(path); });
     if (launch.engine != "vllm" || !given) {
         return;
     }
@@ -66,6 +84,7 @@ void take_drafts(Launch& launch) {
     launch.flags["num-speculative-tokens"] = std::to_string(tokens_of(config, method));
     launch.flags["spec-method"] = method;
     launch.flags.erase("speculative-config");
+    std::erase_if(launch.flags, [](const auto& flag) { return flag.first.starts_with(path); });
     launch.flags.erase("spec-tokens");
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What a launch line's engine says of it: its flags as a deployment, with what the line leaves to the engine.
 #include "pairs.hpp"
-#include "plan_harmless.hpp"
 #include "plan_launch.hpp"
 
 #include <algorithm>
+#include <kvcap/io/launch/harmless.hpp>
 
 namespace kvcap::cli {
 
@@ -17,12 +17,21 @@ const EngineFace& face_of(const Launch& launch) {
     return named.face();
 }
 
+/// Whether the line's flag is this one: whole, by its beginning where Python's parser takes that, or as a path in its
+/// JSON ("hf-overrides.rope_theta").
+bool is_said(const Launch& launch, std::string_view name, std::string_view flag) {
+    const std::string_view whole = name.substr(0, name.find('.'));
+    const bool python = launch.engine == "vllm" || launch.engine == "sglang";
+    return whole == flag || (python && whole.size() > 4 && flag.starts_with(whole) && !io::is_harmless(whole));
+}
+
 void refuse_unevaluated(const Launch& launch) {
     for (const Unevaluated& each : face_of(launch).launch->unevaluated) {
-        const auto given = launch.flags.find(each.flag);
-        if (given != launch.flags.end() && ("|" + std::string{each.but} + "|").find("|" + given->second + "|") ==
-                                               std::string::npos) {
-            stop(Exit::usage, fmt::format("launch line: --{}: {}", each.flag, each.why));
+        for (const auto& [name, value] : launch.flags) {
+            const bool changes = ("|" + std::string{each.but} + "|").find("|" + value + "|") == std::string::npos;
+            if (changes && is_said(launch, name, each.flag)) {
+                stop(Exit::usage, fmt::format("launch line: --{}: {}", each.flag, each.why));
+            }
         }
     }
 }
@@ -51,8 +60,7 @@ void note_others(const Launch& launch, const std::vector<std::string_view>& othe
     std::string strange;
     for (const std::string_view name : others) {
         const bool several = launch.flags.find(name)->second.find(launch_values) != std::string::npos;
-        const bool known =
-            !several && std::find(std::begin(harmless), std::end(harmless), name) != std::end(harmless);
+        const bool known = io::is_harmless(name) && (!several || io::takes_several(name));
         std::string& list = known ? ignored : strange;
         list += (list.empty() ? "" : ", ") + std::string{name.starts_with('-') ? "" : "--"} + std::string{name};
     }

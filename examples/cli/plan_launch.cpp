@@ -2,6 +2,7 @@
 // What was evaluated, as a launch in the engine's own names.
 #include "plan_launch.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <kvcap/io/key_value_dtypes.hpp>
 
@@ -14,13 +15,17 @@ const LaunchFace& line_of(const EngineFace& face) {
     return face.launch == nullptr ? none : *face.launch;
 }
 
-std::string dtype_for(const EngineFace& face, const std::string& ours) {
-    for (const FormatName& name : line_of(face).formats) {
-        if (name.ours == ours) {
-            return std::string{name.theirs};
-        }
+/// In the engine's word; auto where its version has none for 16 bits, which it keeps then.
+std::string dtype_for(const EngineFace& face, const std::string& ours, const std::string& version) {
+    const LaunchFace& line = line_of(face);
+    const auto same = [&](const FormatName& name) { return name.ours == ours; };
+    const auto name = std::find_if(line.formats.begin(), line.formats.end(), same);
+    const std::string theirs = name == line.formats.end() ? ours : std::string{name->theirs};
+    if (line.dtypes == nullptr || (theirs != "bfloat16" && theirs != "float16")) {
+        return theirs;
     }
-    return ours;
+    const std::vector<std::string_view> choices = line.dtypes(version);
+    return std::find(choices.begin(), choices.end(), theirs) == choices.end() ? "auto" : theirs;
 }
 
 /// What was evaluated where the user gave nothing.
@@ -149,7 +154,7 @@ Launch launch_of(const Deployment& on, const DeploymentOptions& options, const S
                   .attention_dp = setting.attention_dp,
                   .tokens = on.max_len != 0 ? on.max_len : setting.tokens.value,
                   .sequences = sequences,
-                  .dtype = dtype_for(*on.face, on.formats[setting.kv_format].dtype)};
+                  .dtype = dtype_for(*on.face, on.formats[setting.kv_format].dtype, options.engine.version())};
     launch.flags = on.flags;
     launch.flags.erase(std::string{requests_flag(*on.face)});
     say_unsaid(launch, on, setting);

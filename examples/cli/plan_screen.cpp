@@ -84,8 +84,8 @@ std::string reason_of(const Search& search, const Dropped& dropped) {
 std::string table_of(const Search& search, const SearchResult& found, u32 top) {
     using A = report::Align;
     report::Table table{{A::right, A::left, A::right, A::right, A::right}};
-    table.row({"", "split", search.lacks_weights ? "requests <=" : "requests",
-               search.lacks_weights ? "longest <=" : "longest", "KV read/token"});
+    const bool bounds = search.lacks_weights && !search.on.memory.by_budget;
+    table.row({"", "split", bounds ? "requests <=" : "requests", bounds ? "longest <=" : "longest", "KV read/token"});
     const Model& model = search.on.formats[0].model;
     bool bound = false;
     for (std::size_t i = 0; i < std::min<std::size_t>(found.ranked.size(), top); ++i) {

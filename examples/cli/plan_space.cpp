@@ -170,7 +170,7 @@ Search search_for(const PlanOptions& options, std::vector<Note>& notes) {
     limit_space(search);
     fix_space(search, options);
     const Setting load{.tokens = search.asked.tokens, .sequences = search.asked.sequences};
-    search.lacks_weights = lacks_weights(search.on, load);
+    search.lacks_weights = search.on.lacks_weights(load);
     note_unknown(search.on, load, notes);
     take_rules(search, notes);
     return search;

@@ -63,7 +63,17 @@ void only_with_engine(const ReuseOptions& options) {
 
 /// What was asked for and could change nothing.
 void refuse_idle(const CLI::App& verb, const ReuseOptions& options, bool scenario) {
+    const bool engine = options.engine.face().name != "exact";
+    if (engine) {
+        refuse_given(verb, {"--unit-tokens", "--snapshot-tokens", "--window-edge"},
+                     "the engine's own rules say where a prompt may be skipped; leave it out");
+    }
+    if (!options.prompts.empty()) {
+        refuse_given(verb, {"--limit", "--steps", "--page-tokens"},
+                     "--prompts runs whole prompts; it is asked of one, with --prompt N");
+    }
     if (scenario) {
+        refuse_given(verb, {"--window-edge"}, "a scenario says which pages a window needs");
         refuse_given(verb, {"--kv-cache-dtype", "--state-dtype", "--conv-dtype", "--index-dtype"},
                      "a scenario says how large its pages are; it is asked of a MODEL");
         refuse_given(verb, {"--tp", "--pp", "--dp-attention", "--kv-budget", "--engine-max-len"},
@@ -151,7 +161,7 @@ void add_reuse(CLI::App& app, Session& session) {
         ->group("Engine");
     options->sharding.add_to(*verb);
     options->model.add_formats_to(*verb);
-    options->output.add_to(*verb, false);
+    options->output.add_to(*verb, false, false);
     verb->footer(
         "Examples:\n"
         "  kvcap reuse scenario.json\n"

@@ -2,6 +2,7 @@
 // kvcap reuse --engine: which question it is (pages of a scenario, pages of a model's groups, whole prompts), and for
 // llama.cpp the server's own way.
 #include "reuse_engine.hpp"
+#include "context_ranks.hpp"
 #include "llamacpp.hpp"
 #include "reuse_prompts.hpp"
 #include "screen.hpp"
@@ -30,6 +31,13 @@ void run_llamacpp(const ReuseOptions& options, bool scenario, Session& session) 
         stop(Exit::usage,
              "--engine llamacpp: slots hold whole prompts, not pages; wanted a MODEL, and --prompts "
              "FILE or nothing");
+    }
+    const ShardingOptions& split = options.sharding;
+    const bool splits = split.tp != 1 || split.pp != 1 || split.cp != 1 || split.dp != 1 || split.dp_attention ||
+                        !split.pp_split.empty();
+    if (splits || !options.budget.empty() || !options.max_len.empty()) {
+        stop(Exit::usage, "--engine llamacpp: what a slot finds again depends on no split, budget or length of the "
+                          "engine; kvcap llamacpp MODEL --prompts FILE takes the server's options");
     }
     const Model model = load(options.model);
     const LlamaModel llama = llama_model(model);
@@ -110,6 +118,10 @@ void run_engine(const ReuseOptions& options, const std::optional<Diagnosed<Reuse
         return answer_presence(options, read, scenario->notes, engine, "", session);
     }
     const Model model = load(options.model);
+    const EngineFace& face = options.engine.face();
+    refuse_context_ranks(options.sharding, face);
+    refuse_attention_ranks(options.sharding, face.name);
+    refuse_split(model, split_under(face, options.sharding), options.sharding, face);
     if (!options.prompts.empty()) {
         if (!options.prompt.empty() || !options.held.empty()) {
             stop(Exit::usage, "--prompts runs whole prompts; --prompt and --held ask about pages");

@@ -83,7 +83,10 @@ void ask_with(const ReuseOptions& options, ReuseScenario& scenario) {
                              held, scenario.groups.size()));
         }
         ScenarioGroup& group = scenario.groups[number - 1];
-        group.ranks[0] = held_words(held.substr(equals + 1), "--held " + held, group.pages);
+        const std::vector<u64> words = held_words(held.substr(equals + 1), "--held " + held, group.pages);
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            group.ranks[0][i] |= words[i];
+        }
     }
     if (scenario.ask.prompt == 0) {
         stop(Exit::usage, "--prompt 0: a prompt has at least one token");

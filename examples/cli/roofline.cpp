@@ -8,6 +8,7 @@
 #include <kvcap/io/spec_line.hpp>
 #include <kvcap/report/roofline_json.hpp>
 #include <kvcap/report/roofline_text.hpp>
+#include <kvcap/report/size_json.hpp>
 #include <memory>
 
 namespace kvcap::cli {
@@ -75,7 +76,7 @@ void add_prompt(report::RooflineSheet& sheet, const Work& work, const RooflineOp
             .pp = split.pp, .remainder = split.remainder, .stage_layers = split.stage_layers};
         active += value_of(work.reads(whole, false, 1, stage)).total().active_params;
     }
-    active *= work.weights_given ? split.tp : 1;
+    active *= work.weights_given && work.weights.bytes == 0 ? split.tp : 1;
     sheet.prompt_flops = value_of(prefill_flops(work.model.spec, sheet.tokens, active, {}, work.facts));
     const u32 own = own_context_ranks(options.sharding);  // each computes its tokens of a prompt
     sheet.prompt_seconds = static_cast<double>(sheet.prompt_flops) / (sheet.device.peak * split.tp * own);
@@ -166,7 +167,9 @@ void run(const RooflineOptions& options, Session& session) {
     json.field("gpu", machine.gpu.name);
     json.field("compute", machine.compute).field("tp", options.sharding.tp).field("pp", options.sharding.pp);
     json.field("cp", options.sharding.cp).field("cp_among_tp", among_tensor_ranks(options.sharding));
+    json.field("weights_known", sheet.weights_known);
     report::add_roofline(json, sheet);
+    report::write_notes(json, work.notes);
     session.print(json.end().text());
 }
 
@@ -193,7 +196,7 @@ void add_roofline(CLI::App& app, Session& session) {
         ->group("Device")
         ->check(CLI::Range(1, 8).description(""))
         ->capture_default_str();
-    options->output.add_to(*verb, false);
+    options->output.add_to(*verb, false, false);
     verb->footer(
         "Examples:\n"
         "  kvcap roofline llama-3-8b --gpu h100 --tokens 8k --batch 14\n"

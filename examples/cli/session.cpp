@@ -46,6 +46,7 @@ Exit exit_of(Errc code) {
         case Errc::no_memory:
         case Errc::does_not_fit:
         case Errc::no_state_slots:
+        case Errc::too_few_state_slots:
         case Errc::pool_of_no_tokens:
         case Errc::window_pool_too_small: return Exit::does_not_fit;
         case Errc::unsupported:
@@ -122,12 +123,14 @@ std::string Session::warning(std::string_view text) const {
     return styled(colour, "33", text);
 }
 
-void Output::add_to(CLI::App& verb, bool with_csv) {
+void Output::add_to(CLI::App& verb, bool with_csv, bool with_unit) {
     verb.add_flag("--json", json, "One JSON object; bytes are integers")->group("Output");
     if (with_csv) {
         verb.add_flag("--csv", csv, "Comma-separated values with a heading")->group("Output");
     }
-    verb.add_option("--unit", unit, "GiB, MiB, KiB, B, GB, MB ...")->group("Output")->type_name("UNIT");
+    if (with_unit) {
+        verb.add_option("--unit", unit, "GiB, MiB, KiB, B, GB, MB ...")->group("Output")->type_name("UNIT");
+    }
     verb.add_option("--color,--colour", color, "auto, always or never")->group("Output")->type_name("WHEN");
 }
 

@@ -84,7 +84,7 @@ void add_show(CLI::App& app, Session& session) {
     CLI::App* verb = app.add_subcommand("show", "How a model is understood, and why");
     options->model.add_to(*verb);
     options->model.add_formats_to(*verb);
-    options->output.add_to(*verb, false);
+    options->output.add_to(*verb, false, false);
     verb->footer("Examples:\n"
                  "  kvcap show gemma-3-27b\n"
                  "  kvcap show '36*gdn(16,128,32,128) + 12*gqa(2,256)'\n"

@@ -2,6 +2,7 @@
 // kvcap simulate TRACE --model MODEL: which pool size buys how many hits, for hybrid models too.
 #include "simulate.hpp"
 
+#include "context_ranks.hpp"
 #include "options.hpp"
 
 #include <fstream>
@@ -32,6 +33,9 @@ StoredSizes sizes_of(const ModelSpec& model, const std::string& label, const Sim
                                       label, sizes.error().got));
     }
     StoredSizes known = value_of(sizes, label);
+    if (run.split && known.snapshot == 0) {
+        stop(Exit::usage, fmt::format("--split: {} has no snapshots; a share for them is asked for", label));
+    }
     if (known.page == 0 && known.tails.empty() && known.snapshot == 0) {
         stop(Exit::usage, fmt::format("{} keeps nothing that a store could hold", label));
     }
@@ -50,6 +54,7 @@ std::vector<CurveAnswer> answers_of(const SimulateOptions& options, const Simula
         asked.model = name;
         const Model model = load(asked);
         const std::string label = model.label.empty() ? name : model.label;
+        refuse_split(model, options.sharding.sharding(), options.sharding, EngineOptions{}.face());
         const StoredSizes sizes = sizes_of(model.spec, label, run, options.sharding.sharding(), copies, rule);
         for (const std::string& policy : options.policies) {
             session.progress(fmt::format("{}, {}", label, policy));
@@ -88,6 +93,10 @@ void run(SimulateOptions options, Session& session) {
                           .threads = options.threads,
                           .sample_parts = options.sample_parts,
                           .is_forest = is_prefix_forest(*read)};
+    if (options.sample_parts > 1 && (options.engine_like || options.split || !options.tiers.empty())) {
+        stop(Exit::usage, "--sample-trees estimates curves of saving policies; --engine-like, --split and --tier "
+                          "replay the whole trace");
+    }
     for (const std::string& size : split_at(options.at, ',')) {
         simulation.capacities.push_back(memory_of(size, "--at").value);
     }
@@ -153,7 +162,7 @@ void add_simulate(CLI::App& app, Session& session) {
     verb->add_option("--threads", options->threads, "0 = all")->capture_default_str();
     verb->add_option("--svg", options->svg, "Write the picture to this file");
     options->formats.add_formats_to(*verb);
-    options->output.add_to(*verb, false);
+    options->output.add_to(*verb, false, false);
     verb->footer(
         "Examples:\n"
         "  kvcap simulate trace.jsonl -m llama-3.1-70b -m deepseek-v3 --svg hits.svg\n"

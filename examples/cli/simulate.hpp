@@ -64,7 +64,7 @@ struct TierPart {
     u64 hit_tokens = 0;     ///< served from this tier
     u64 loaded_bytes = 0;   ///< by all hits up to this tier
     u64 written_bytes = 0;
-    double load_seconds = 0;  ///< of the mean hit at the tier's rate; 0 without a rate
+    double load_seconds = 0;  ///< of this tier's own bytes at its rate, the mean of all requests; 0 without a rate
 };
 
 struct SplitPart {

@@ -139,16 +139,19 @@ void read_sample(const Simulation& run, const StoredSizes& sizes, const SavePoli
 void read_tiers(const Replays& replays, const Simulation& run, CurveAnswer& answer) {
     u64 reached = 0;
     u64 before = 0;
+    u64 loaded = 0;
     for (const NamedTier& named : run.tiers) {
         reached = saturating_sum(reached, named.tier.capacity.value);
         const ReplayResult result = replays.at(reached);
         TierPart part{.name = named.name, .capacity = reached,
                       .hit_tokens = result.hit_tokens > before ? result.hit_tokens - before : 0,
                       .loaded_bytes = result.loaded_bytes, .written_bytes = result.written_bytes};
-        if (named.tier.bytes_per_second > 0 && !run.trace.requests.empty()) {
-            const u64 mean = result.loaded_bytes / run.trace.requests.size();
+        const u64 own = result.loaded_bytes - smaller(loaded, result.loaded_bytes);
+        if (named.tier.bytes_per_second > 0 && own != 0) {
+            const u64 mean = own / run.trace.requests.size();
             part.load_seconds = transfer_seconds({mean}, named.tier.bytes_per_second, named.tier.latency);
         }
+        loaded = larger(loaded, result.loaded_bytes);
         before = larger(before, result.hit_tokens);
         answer.tiers.push_back(part);
     }

@@ -212,6 +212,9 @@ std::string form_of(const SweepOptions& options) {
 
 void run(const SweepOptions& options, Session& session) {
     const std::string form = form_of(options);
+    if (!options.level.empty() && form != "svg") {
+        stop(Exit::usage, "--level: a line across the picture; wanted --out svg as well");
+    }
     const std::vector<u64> points = lengths_of(options.tokens);
     const std::vector<Line> lines = lines_of(options, points, session);
     if (lines.empty()) {

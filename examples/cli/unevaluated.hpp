@@ -14,6 +14,7 @@ inline constexpr std::string_view another_model =
     "another model than its config says; give MODEL as a file with these values";
 inline constexpr std::string_view wide =
     "caches and weights of 32 bits are not evaluated; engines serve 16 bits where nothing else is said";
+inline constexpr std::string_view none = "auto|0|0.0";
 inline constexpr std::string_view half = "auto|half|float16|bfloat16";
 inline constexpr std::string_view states =
     "the engine's rules here take formats of states from the model; put it in the config given as MODEL";

@@ -109,32 +109,46 @@ Diagnosed<Weights> requantised(Diagnosed<Weights> derived, const std::string& me
     return all;
 }
 
-}  // namespace
+/// What the model's files or its config count, before its quantisation is asked for; method: what says that.
+struct Counted {
+    Diagnosed<Weights> weights{};
+    std::string method{};
+    std::filesystem::path folder{};
+};
 
-Weights find_weights(const std::string& argument, std::vector<Note>& notes, const std::string& quantization) {
+Counted counted_of(const std::string& argument) {
+    Counted out{};
     std::filesystem::path file = argument;
     std::error_code wrong;
-    Diagnosed<Weights> found;
-    if (const std::filesystem::path gguf = io::gguf_path(argument); !gguf.empty()) {
-        return of_gguf(gguf);
-    }
     if (std::filesystem::is_directory(file, wrong)) {
         file /= "config.json";
     }
+    out.folder = file.parent_path();
     if (std::filesystem::is_regular_file(file, wrong)) {
         if (const Diagnosed<std::string> text = read_text_file(file); text) {
-            const std::filesystem::path folder = file.parent_path();
-            const std::string name = (file.filename() == "config.json" ? folder.filename() : file.stem()).string();
-            const std::string method = quantisation(*text, folder, name);
-            found = quantised_at_start(requantised(weights_of(*text, folder), method), method, quantization);
+            const bool config = file.filename() == "config.json";
+            out.method = quantisation(*text, out.folder, (config ? out.folder.filename() : file.stem()).string());
+            out.weights = weights_of(*text, out.folder);
         }
     } else if (const Card* card = find_card(argument)) {
-        const std::string method = quantisation(std::string{card->text}, {}, card->hf_id);
-        found = quantised_at_start(requantised(weights_of(card->text), method), method, quantization);
+        out.method = quantisation(std::string{card->text}, {}, card->hf_id);
+        out.weights = weights_of(card->text);
     }
+    return out;
+}
+
+}  // namespace
+
+Weights find_weights(const std::string& argument, std::vector<Note>& notes, const std::string& quantization) {
+    if (const std::filesystem::path gguf = io::gguf_path(argument); !gguf.empty()) {
+        return of_gguf(gguf);
+    }
+    Counted counted = counted_of(argument);
+    const Diagnosed<Weights> found = quantised_at_start(requantised(std::move(counted.weights), counted.method),
+                                                        counted.method, quantization);
     if (!found) {
         // A damaged file is a mistake; a config from which none can be counted leaves them unknown.
-        const Diagnosed<Weights> files = read_safetensors(file.parent_path());
+        const Diagnosed<Weights> files = read_safetensors(counted.folder);
         if (files.error) {
             stop(Exit::bad_input, files.error->text());
         }
@@ -142,6 +156,13 @@ Weights find_weights(const std::string& argument, std::vector<Note>& notes, cons
     }
     notes.insert(notes.end(), found.notes.begin(), found.notes.end());
     return *found.value;
+}
+
+Weights parts_in_16_bits(const std::string& argument) {
+    if (const std::filesystem::path gguf = io::gguf_path(argument); !gguf.empty()) {
+        return of_gguf(gguf);
+    }
+    return counted_of(argument).weights.value.value_or(Weights{});
 }
 
 WeightSplit RankPlace::split(OtherParts others) const {

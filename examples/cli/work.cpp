@@ -78,12 +78,23 @@ Machine machine_of(const DeviceOptions& options) {
 }
 
 Result<WeightReads> Work::reads(const Sharding& split, bool attention_dp, u64 tokens, u32 stage) const {
-    if (weights_given || weights.bytes == 0) {
-        const Bytes own = weights_given.value_or(Bytes{});
-        return WeightReads{.dense = {own, own.value / 2}};
-    }
     const WeightSplit by{.sharding = split, .ep = attention_dp ? split.tp : 1, .attention_dp = attention_dp};
-    return weight_reads(weights, mixture, by, tokens, stage);
+    const Bytes given = weights_given.value_or(Bytes{});
+    if (weights.bytes == 0) {
+        return WeightReads{.dense = {given, given.value / 2}};
+    }
+    const Result<WeightReads> whole = weight_reads(weights, mixture, by, tokens, stage);
+    const u64 counted = weights_on_rank(weights, {.sharding = split, .attention_dp = attention_dp, .stage = stage})
+                            .bytes.value;
+    if (!whole || !weights_given || counted == 0) {
+        return whole;
+    }
+    WeightReads reads = *whole;
+    const double share = static_cast<double>(given.value) / static_cast<double>(counted);
+    for (WeightReads::Part* part : {&reads.attention, &reads.keys, &reads.dense, &reads.experts, &reads.head}) {
+        part->read = {static_cast<u64>(static_cast<double>(part->read.value) * share + 0.5)};
+    }
+    return reads;
 }
 
 Bytes Work::stored(const Sharding& split, bool attention_dp, u32 stage) const {
@@ -107,12 +118,16 @@ Work work_of(const ModelOptions& options, const ShardingOptions& sharding, const
     }
     if (!weights_bytes.empty()) {
         work.weights_given = memory_of(weights_bytes, "--weights-bytes");
-        return work;
     }
     if (options.model == "-") {
         return work;
     }
-    work.weights = find_weights(options.model, work.notes);
+    work.weights = work.weights_given ? parts_in_16_bits(options.model) : find_weights(options.model, work.notes);
+    if (work.weights_given) {
+        work.notes.push_back({Origin::assumed, "--weights-bytes",
+                              work.weights.bytes == 0 ? "no parts are known: all are read, two bytes a parameter"
+                                                      : "divided among the parts as 16 bits a parameter would be"});
+    }
     work.mixture = mixture_for(options.model, work.weights);
     if (work.mixture.layers != 0 && !work.mixture.routed()) {
         work.notes.push_back(

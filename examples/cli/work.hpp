@@ -28,7 +28,7 @@ struct Machine {
 /// Exit 3 when the catalogue does not state the GPU's bandwidth or rate at that type.
 Machine machine_of(const DeviceOptions& options);
 
-/// weights_given: of one rank, outright; else `weights` divided.
+/// weights_given: bytes of one rank, outright, of the parts that `weights` has; else `weights` divided.
 struct Work {
     Model model{};
     Weights weights{};

@@ -86,6 +86,11 @@ struct Retention {
         }
         return {};
     }
+    /// A window, chunk or budget of no tokens.
+    constexpr bool keeps_nothing() const noexcept {
+        return span.value == 0 && sinks.value == 0 &&
+               (keep == Keep::window || keep == Keep::chunk || keep == Keep::budget);
+    }
     /// The first tokens stay although those after them go. Where everything stays, sinks free nothing.
     constexpr bool keeps_sinks() const noexcept {
         return sinks.value != 0 && (keep == Keep::window || keep == Keep::chunk || keep == Keep::budget);

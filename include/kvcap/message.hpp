@@ -32,6 +32,7 @@ constexpr const char* sentence(Errc code) noexcept {
         case Errc::refused_combination: return "the engine refuses these options together";
         case Errc::unknown_version: return "no rules are known for this version";
         case Errc::window_pool_too_small: return "a window pool of %g tokens admits no request; %w are wanted";
+        case Errc::too_few_state_slots: return "%g state slots are fewer than the %w that one request takes";
         case Errc::no_state_slots: return "%g bytes are left, less than one state slot of %w bytes";
         case Errc::pool_of_no_tokens: return "%g tokens are less than one page of %w";
     }

@@ -23,17 +23,18 @@ struct ModelSpec {
     u32 draft_layers = 0;
     u32 query_heads = 0;
 
-    /// Adds a cache. A form without streams or elements adds nothing; sizes off their scale are Errc::overflow.
+    /// Adds a cache. A form without streams adds nothing. Errors: Errc::zero_dimension for one with streams of no
+    /// elements, with a stride of 0, or of which no position stays; sizes off their scale are Errc::overflow.
     constexpr Errc add(u32 layer, const LayerForm& form) noexcept {
         if (form.elements() == 0) {
-            return Errc::ok;
+            return form.streams.empty() ? Errc::ok : Errc::zero_dimension;
         }
         for (const Stream& stream : form.streams) {
             if (stream.is_off_scale()) {
                 return Errc::overflow;
             }
         }
-        if (form.retention.stride == 0) {
+        if (form.retention.stride == 0 || form.retention.keeps_nothing()) {
             return Errc::zero_dimension;
         }
         if (layer > 0xffff) {
@@ -66,9 +67,10 @@ struct ModelSpec {
             if (i == round && caches.size() == before) {
                 break;
             }
-            if (const Errc code = add(layers++, pattern[i % round]); code != Errc::ok) {
+            if (const Errc code = add(layers, pattern[i % round]); code != Errc::ok) {
                 return code;
             }
+            ++layers;
         }
         layers = all;
         return Errc::ok;
@@ -141,8 +143,9 @@ constexpr Result<ModelSpec> compose(const Parts&... parts) noexcept {
     Errc code = Errc::ok;
     static_cast<void>((... && ((code = parts.append(model)) == Errc::ok)));
     if (code != Errc::ok) {
-        return Error{
-            .code = code, .layer = model.layers, .got = model.caches.size(), .want = model.caches.capacity()};
+        const bool kinds = code == Errc::capacity && model.caches.size() < model.caches.capacity();  // too many forms
+        return Error{.code = code, .layer = model.layers, .got = kinds ? model.forms.size() : model.caches.size(),
+                     .want = kinds ? model.forms.capacity() : model.caches.capacity()};
     }
     return model;
 }

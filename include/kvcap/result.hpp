@@ -31,6 +31,7 @@ enum class Errc : u8 {
     unknown_version,       // no rules for this version or date
     window_pool_too_small, // got: tokens of the window pool, want: the least that admits one request
     no_state_slots,        // got: bytes left, want: bytes of one state slot
+    too_few_state_slots,   // got: slots, want: those of one request
     pool_of_no_tokens,     // got: tokens before rounding to pages, want: tokens of one page
 };
 

@@ -42,6 +42,9 @@ static_assert(Retention{.keep = Keep::window, .sinks = 1_tok}.keeps_sinks() &&
               Retention{.keep = Keep::budget, .sinks = 3_tok}.keeps_sinks());
 static_assert(!Retention{.keep = Keep::window}.keeps_sinks() && !Retention{.sinks = 4_tok}.keeps_sinks() &&
               !Retention{.keep = Keep::last, .sinks = 4_tok}.keeps_sinks());
+static_assert(on_scale(off_scale).error().code == Errc::overflow && on_scale(off_scale - 1).value() == off_scale - 1);
+static_assert(product_over(u64{1} << 63, 4, 2) == off_scale && product_over(u64{1} << 63, 4, 3) == off_scale / 3 * 2);
+static_assert(leftover_of(0, 1, {.pp = 2, .remainder = static_cast<Remainder>(9)}) == 0);
 static_assert(off_scale == 0xffff'ffff'ffff'ffff && no_limit.value == 0x100'0000'0000);
 
 // --- capacities -----------------------------------------------------------------------------------------------------
@@ -264,7 +267,19 @@ static_assert(compose(repeat(3, Gqa{1, 8})).value().layers == 3 &&
 static_assert(compose(repeat(2, NoCache{}), repeat(0xffff'fffe, NoCache{})).error().code == Errc::capacity);
 static_assert(compose(repeat(1, NoCache{}), repeat(0xffff'fffe, NoCache{})).value().layers == 0xffff'ffff);
 static_assert(compose(repeat(300, Gqa{1, 8}), repeat(300, Gqa{1, 8}), repeat(1, NoCache{})).error() ==
-              Error{.code = Errc::capacity, .layer = 513, .got = 512, .want = 512});
+              Error{.code = Errc::capacity, .layer = 512, .got = 512, .want = 512});
+static_assert(compose(repeat(1, NoCache{}), repeat(1, Gqa{.kv_heads = 8})).error() ==
+              Error{.code = Errc::zero_dimension, .layer = 1, .got = 0, .want = 512});
+static_assert(compose(repeat(1, Windowed{Gqa{1, 8}, 0_tok})).error().code == Errc::zero_dimension);
+constexpr Error of_33_kinds = [] {
+    ModelSpec model{};
+    Errc code = Errc::ok;
+    for (u32 i = 0; code == Errc::ok; ++i) {
+        code = repeat(1, Gqa{1, 8 + i}).append(model);
+    }
+    return Error{.code = code, .layer = model.layers, .got = model.forms.size()};
+}();
+static_assert(of_33_kinds == Error{.code = Errc::capacity, .layer = 32, .got = 32});
 static_assert(compose(cycle(513, Gqa{1, 8})).error().code == Errc::capacity);
 constexpr auto trunk = compose(repeat(2, Gqa{1, 8}), QueryHeads{8}).value();
 constexpr auto joined = join(trunk, join(compose(repeat(1, Gqa{1, 16}), QueryHeads{12}).value(), trunk).value());

@@ -100,7 +100,10 @@ TEST_CASE("flags of engines refuse what is no number of theirs") {
                  {"llamacpp", "parallel"},        {"llamacpp", "batch-size"},
                  {"llamacpp", "ubatch-size"}};
     for (const auto& [engine, flag] : flags) {
-        for (const char* junk : {"abc", "-1", "''", "1e400x", "99999999999999999999"}) {
+        for (const std::string junk : {"abc", "-1", "''", "1e400x", "99999999999999999999"}) {
+            if (flag == std::string{"chunked-prefill-size"} && junk == "-1") {
+                continue;  // no chunks
+            }
             const Ran ran = kvcap(std::string{"pools llama-3.1-8b --kv-budget 8GiB --tokens 4k --engine "} + engine +
                                   " --" + flag + " " + junk);
             CAPTURE(engine, flag, junk, ran.err, ran.out);

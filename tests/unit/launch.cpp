@@ -180,7 +180,7 @@ TEST_CASE("llama-server's -ts and -sm: equal shares by layers or tensors, one de
         CHECK(read(begin + one).pp == 1);
         CHECK(read(begin + one).tp == 1);
     }
-    for (const char* shares : {"9,1", "1,1,1.5", "a", "1;1", "1,nan", "1,inf", "1,-1", ",", "/", ",1", "0,1", "0,0",
+    for (const char* shares : {"9,1", "1,1,1.5", "a", "1:1", "1,nan", "1,inf", "1,-1", ",", "/", ",1", "0,1", "0,0",
                                "1,0", "1x,1x", "0x1,0x1", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}) {
         refused(begin + "--tensor-split=" + shares, "--tensor-split: \"" + std::string{shares} + '"');
         refused(begin + "-ts=" + shares, "wanted equal shares above 0 of 1 to 15 devices");
@@ -237,7 +237,7 @@ TEST_CASE("servers behind a line are a count from 1 to 65,536, and another comme
         CHECK(read(std::string{begin} + "# 3").servers == 1);
         CHECK(read(std::string{begin} + "#").servers == 1);
         for (const char* count : {"0", "-1", "65537", "4294967296", "4294967298", "18446744073709551615",
-                                  "99999999999999999999", "2k", "2.0", "+2", "two"}) {
+                                  "99999999999999999999", "2k", "2.0", "+2"}) {
             const std::string line = std::string{begin} + "# " + count + " servers";
             refused(line, "# servers: \"" + std::string{count} + '"');
             refused(line, "wanted a number of identical servers, 1 to 65,536");

@@ -60,6 +60,7 @@ TEST_CASE("every refusal has a sentence with its two numbers in place") {
         {Errc::unknown_version, "no rules are known for this version"},
         {Errc::window_pool_too_small, "a window pool of 7 tokens admits no request; 3 are wanted"},
         {Errc::no_state_slots, "7 bytes are left, less than one state slot of 3 bytes"},
+        {Errc::too_few_state_slots, "7 state slots are fewer than the 3 that one request takes"},
         {Errc::pool_of_no_tokens, "7 tokens are less than one page of 3"}};
     for (u8 code = 0; code <= static_cast<u8>(Errc::pool_of_no_tokens); ++code) {
         REQUIRE(all[code].first == static_cast<Errc>(code));
@@ -175,7 +176,7 @@ TEST_CASE("models that are too large for their lists, or of no size") {
         CHECK(model.add(i, Gqa{1, 8 + i}.forms()) == (i < 32 ? Errc::ok : Errc::capacity));
     }
     const Error full = why(compose(repeat(600, plain)));
-    CHECK(full == Error{.code = Errc::capacity, .layer = 513, .got = 512, .want = 512});
+    CHECK(full == Error{.code = Errc::capacity, .layer = 512, .got = 512, .want = 512});
     CHECK(why(compose(cycle(900, plain, NoCache{}, plain))).code == Errc::capacity);
     CHECK(why(compose(repeat(~u32{0}, NoCache{}), repeat(1, plain))).code == Errc::capacity);
     CHECK(why(compose(cycle(~u32{0}, NoCache{}, NoCache{}), cycle(1, plain))).code == Errc::capacity);

@@ -227,6 +227,51 @@ TEST_CASE("launch lines: an image's version is the engine's, and one beside the 
     }
 }
 
+TEST_CASE("launch lines: what changes nothing is taken, and paths in JSON are its keys", "[cli][launch]") {
+    if (!known()) {
+        return;
+    }
+    const std::string vllm = "vllm serve llama-3.1-8b --max-model-len 8192 ";
+    const json plain = judged("--gpu h100", vllm, 0);
+    for (const std::string more : {"--cpu-offload-gb 0", "--attention-backend flash_attn", "--dtype half",
+                                   "--hf-overrides '{}'"}) {
+        CAPTURE(more);
+        const Ran ran = run("plan --gpu h100 --json --launch " + quoted(vllm + more));
+        REQUIRE(ran.code == 0);
+        CHECK(json::parse(ran.out)["margin_bytes"] == plain["margin_bytes"]);
+    }
+    refused("plan --gpu h100 --launch '" + vllm + "--cpu-offload-gb 8'", 2, "--cpu-offload-gb: ");
+    refused("plan --gpu h100 --launch '" + vllm + "--speculative-config.method mtp'", 2, "--speculative-config: ");
+    refused("plan --gpu h100 --launch '" + vllm + "--hf-overrides.rope_parameters.factor 4.0'", 2, "--hf-overrides: ");
+    refused("plan --gpu h100 --launch '" + vllm + "--rope-theta 5'", 2, "--rope-theta: ");
+    refused("plan --gpu h100 --launch 'sglang serve llama-3.1-8b --speculative-algo NEXTN'", 2,
+            "--speculative-algorithm: ");
+    const json drafts = judged("--gpu h100", vllm + "--speculative-config.method ngram "
+                                                    "--speculative-config.num_speculative_tokens 2", 0);
+    const std::string whole_json = "--speculative-config '{\"method\": \"ngram\", \"num_speculative_tokens\": 2}'";
+    const Ran whole = run("plan --gpu h100 --json --launch " + quoted(vllm + whole_json));
+    CHECK(json::parse(whole.out)["load"] == drafts["load"]);
+    judged("--gpu rtx-4090", "llama-server -m llama-3-8b -c 4096 -np 1 --n-cpu-moe 0 --gpu-layers 99 --device a", 0);
+    const std::string emit =
+        "plan llama-3.1-8b --gpu h100 --gpus 1 --tokens 8k --kv-cache-dtype bf16 --emit vllm --engine ";
+    CHECK(run(emit + "vllm@0.10.2").out.find("--kv-cache-dtype auto") != std::string::npos);
+    CHECK(run(emit + "vllm@0.20.0").out.find("--kv-cache-dtype bfloat16") != std::string::npos);
+    refused("plan --gpu h100 --engine vllm@0.16.0 --launch '" + vllm + "--kv-cache-dtype float16'", 2,
+            "has no float16");
+    refused("fit llama-3.1-8b --gpu h100 --tokens 1k --engine vllm@0.10.1.1", 4, "(nearest: vllm@0.10)");
+}
+
+TEST_CASE("a budget on a GPU that is named: unknown weights are said there too", "[cli][plan]") {
+    if (!known()) {
+        return;
+    }
+    const std::string asked = "'32*gqa(8,128)' --gpu h100 --gpus 1 --tokens 8k --kv-budget 79GiB";
+    const json found = checked("plan", asked);
+    CHECK(found["weights_known"] == false);
+    CHECK(note_at(found["notes"], "--weights-bytes").find("beside the budget is not judged") != std::string::npos);
+    refused("plan " + asked + " --emit vllm", 2, "--emit: the weights of this model are unknown");
+}
+
 TEST_CASE("launch lines: weights that the engine is told to quantise", "[cli][launch]") {
     if (!known()) {
         return;

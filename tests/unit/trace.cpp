@@ -4,6 +4,7 @@
 #include <kvcap/core.hpp>
 #include <kvcap/io/trace.hpp>
 
+#include <regex>
 #include <sstream>
 
 using namespace kvcap;
@@ -58,8 +59,14 @@ TEST_CASE("an LMCache trace: whole chunks, hashes as texts or numbers, sorted by
     REQUIRE(got);
     CHECK(got->block_tokens == 256);
     CHECK(got->requests[0].tokens == 300);
-    CHECK(got->path(got->requests[0])[0] == got->path(got->requests[1])[0]);
-    CHECK(got.notes.size() == 2);
+    CHECK(got->path(got->requests[0])[0] != got->path(got->requests[1])[0]);  // another model's
+    CHECK(got->distinct == 3);
+    CHECK(got.notes.size() == 3);
+    const std::string same = std::regex_replace(text, std::regex{"\"b\""}, "\"a\"");
+    CHECK(read(same)->distinct == 2);
+    const std::string numbers =
+        R"({"timestamp": 1, "model_name": "M", "chunk_hashes": [5], "seq_len": 4, "chunk_size": 4})";
+    CHECK(read(numbers + '\n' + std::regex_replace(numbers, std::regex{"M"}, "N") + '\n' + numbers)->distinct == 2);
     CHECK(read(text, {.format = TraceFormat::any, .block_tokens = 0, .model = "b"})->requests.size() == 1);
     CHECK(read("{\"timestamp\": 1, \"chunk_hashes\": [5, 6], \"seq_len\": 8, \"chunk_size\": 4}")->distinct == 2);
 }

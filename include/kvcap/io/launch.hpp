@@ -4,6 +4,7 @@
 // docker run of an image that starts one, read into one value. report/launch.hpp writes such lines.
 #pragma once
 
+#include <kvcap/io/launch/command.hpp>
 #include <kvcap/io/launch/reader.hpp>
 #include <kvcap/io/letters.hpp>
 
@@ -39,23 +40,18 @@ inline void take_environment(const std::vector<std::string>& words, std::size_t 
     }
 }
 
-/// "0.11.0" of the image "vllm/vllm-openai:v0.11.0"; empty for tags that are no version.
-inline std::string image_version(std::string_view image) {
-    const std::string_view tag = image.substr(smaller(image.rfind(':'), image.size() - 1) + 1);
-    const std::string_view version = tag.substr(tag.starts_with('v') ? 1 : 0);
-    const bool numbers = !version.empty() && version.find_first_not_of("0123456789.") == std::string_view::npos;
-    return numbers && std::count(version.begin(), version.end(), '.') == 2 ? std::string{version} : std::string{};
-}
-
 /// "# 2 servers" behind a line counts identical ones, 1 to 65,536; another comment says nothing.
 inline Diagnosed<u32> launch_servers(const std::vector<std::string>& words, std::size_t from) {
     const auto begin = words.begin() + static_cast<std::ptrdiff_t>(from);
-    const auto comment = std::find_if(begin, words.end(), begins_comment);
-    const bool apart = comment != words.end() && *comment == "#";
-    if (words.end() - comment <= (apart ? 2 : 1) || !comment[apart ? 2 : 1].starts_with("server")) {
+    const auto comment = std::find_if(begin, words.end(), is_comment);
+    const std::string text = comment == words.end() ? "" : comment->substr(2);
+    const std::size_t first = smaller(text.find_first_not_of(" \t"), text.size());
+    const std::size_t end = smaller(text.find_first_of(" \t", first), text.size());
+    const std::string count = text.substr(first, end - first);
+    const std::size_t then = smaller(text.find_first_not_of(" \t", end), text.size());
+    if (count.find_first_of("0123456789") == std::string::npos || text.compare(then, 6, "server") != 0) {
         return 1u;
     }
-    const std::string count = apart ? comment[1] : comment->substr(1);
     const bool digits = count.find_first_not_of("0123456789") == std::string::npos;
     const u64 servers = digits ? launch_number(count).value_or(0) : 0;
     if (servers < 1 || servers > 65536) {
@@ -65,42 +61,80 @@ inline Diagnosed<u32> launch_servers(const std::vector<std::string>& words, std:
     return static_cast<u32>(servers);
 }
 
-}  // namespace io
+/// What follows the server's own command: nothing of it is left out that its writer may have meant.
+inline std::optional<Problem> behind(const std::vector<std::string>& words, std::size_t from) {
+    const std::size_t end = command_end(words, from);
+    for (std::size_t at = end; at < words.size(); at = command_end(words, at)) {
+        const bool of_line = words[at][0] == launch_end;
+        ++at;
+        if (of_line && at < words.size() && words[at].size() > 1 && words[at][0] == '-') {
+            return Problem{Trouble::invalid, "launch line", '"' + words[at] + "\" on a line of its own",
+                           "a backslash at the end of the line before, where a shell ends the command", {}};
+        }
+        if (server_in(words, at, command_end(words, at))) {
+            return Problem{Trouble::invalid, "launch line", "a second server behind the first", "one at a time", {}};
+        }
+    }
+    return std::nullopt;
+}
 
-/// The deployment of a launch line; "# 2 servers" at its end counts identical ones.
-inline Diagnosed<Launch> read_launch(std::string_view line) {
+inline Diagnosed<Launch> read_server(const std::vector<std::string>& words, const Server& server) {
+    if (const std::string_view device = host_image(words, server); !device.empty()) {
+        return Problem{Trouble::invalid, "launch line", "an image that runs on " + std::string{device},
+                       "one for the GPUs that are judged", {}};
+    }
+    LaunchReader reader{*server.syntax, words};
+    Diagnosed<Launch> read = reader.read(server.at);
+    if (!read) {
+        return read;
+    }
+    if (const std::optional<Problem> rest = behind(words, server.at)) {
+        return *rest;
+    }
+    const Diagnosed<u32> servers = launch_servers(words, server.at);
+    if (servers.error) {
+        return *servers.error;
+    }
+    read->servers = *servers;
+    take_environment(words, server.at, *read, read.notes);
+    read->version = image_version(words, server);
+    return read;
+}
+
+/// depth: of shells that the line starts.
+inline Diagnosed<Launch> read_launch(std::string_view line, u32 depth) {
     char quote = '\0';
     const std::vector<std::string> words = shell_words(line, quote);
     if (quote != '\0') {
         return Problem{
             Trouble::invalid, "launch line", std::string{"an opened "} + quote, "the same once more, to close it", {}};
     }
-    for (const io::LaunchSyntax& syntax : io::launch_syntaxes) {
-        for (std::size_t at = 0; at < words.size(); ++at) {
-            const bool begun = syntax.verb.empty() || (at + 1 < words.size() && words[at + 1] == syntax.verb);
-            if (!begun || !syntax.named(words[at])) {
-                continue;
-            }
-            io::LaunchReader reader{syntax, words};
-            Diagnosed<Launch> read = reader.read(at);
-            const Diagnosed<u32> servers = io::launch_servers(words, at);
-            if (read && servers.error) {
-                return *servers.error;
-            }
+    for (std::size_t at = 0; at < words.size(); at = command_end(words, at) + 1) {
+        const std::size_t end = command_end(words, at);
+        if (const std::size_t inner = shell_text(words, at, end); inner != end && depth < 2) {
+            Diagnosed<Launch> read = read_launch(words[inner], depth + 1);
             if (read) {
-                read->servers = *servers;
-                io::take_environment(words, at, *read, read.notes);
-                read->version = syntax.image ? io::image_version(words[at]) : "";
+                take_environment(words, inner, *read, read.notes);
+                const std::string version = image_version(words, {&launch_syntaxes[0], inner});
+                read->version = read->version.empty() && read->engine == "vllm" ? version : read->version;
             }
             return read;
+        }
+        if (const std::optional<Server> server = server_in(words, at, end)) {
+            return read_server(words, *server);
         }
     }
     return Problem{Trouble::invalid,
                    "launch line",
-                   line.empty() ? "nothing" : '"' + std::string{line.substr(0, 60)} + '"',
+                   line.empty() ? "nothing" : '"' + std::string{line.substr(0, smaller(line.find('\n'), 60))} + '"',
                    "vllm serve, python -m vllm.entrypoints.openai.api_server, python -m sglang.launch_server, sglang "
                    "serve, llama-server or trtllm-serve with its flags, or docker run of an image that starts one",
                    {}};
 }
+
+}  // namespace io
+
+/// The deployment of a launch line; "# 2 servers" at its end counts identical ones.
+inline Diagnosed<Launch> read_launch(std::string_view line) { return io::read_launch(line, 0); }
 
 }  // namespace kvcap::inline v1

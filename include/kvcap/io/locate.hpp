@@ -72,7 +72,7 @@ inline std::filesystem::path cached_repository(std::string_view id) {
     return found;
 }
 
-/// The snapshot of a cached repository that `ref` names (main unless given), else the only one there.
+/// The snapshot of a cached repository that `ref` names; of main, where nothing says which that is, the only one there.
 inline std::filesystem::path cached_snapshot(const std::filesystem::path& repository,
                                              const std::string& ref) {
     const std::filesystem::path snapshots = repository / "snapshots";
@@ -87,7 +87,7 @@ inline std::filesystem::path cached_snapshot(const std::filesystem::path& reposi
         return snapshots / ref;
     }
     std::filesystem::path only;
-    for (std::filesystem::directory_iterator entry{snapshots, wrong}, end; !wrong && entry != end;
+    for (std::filesystem::directory_iterator entry{snapshots, wrong}, end; ref == "main" && !wrong && entry != end;
          entry.increment(wrong)) {
         if (!only.empty()) {
             return {};

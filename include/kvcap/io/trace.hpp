@@ -14,7 +14,7 @@
 namespace kvcap::inline v1 {
 
 /// block_tokens: 0 means as the format has it: Mooncake 512, Bailian 16, LMCache's lines say. model: of an LMCache
-/// trace with several, the one to keep; empty keeps all.
+/// trace with several, the one to keep; empty keeps all, apart.
 struct TraceOptions {
     TraceFormat format = TraceFormat::any;
     u64 block_tokens = 0;
@@ -70,6 +70,9 @@ public:
         Diagnosed<Trace> read{std::move(trace_)};
         read.notes.push_back({Origin::derived, {}, std::string{name_of(format_)} + " trace, blocks of " +
                                                        std::to_string(read->block_tokens) + " tokens"});
+        if (several_) {
+            read.notes.push_back({Origin::derived, "/model_name", "requests of several models, which share no blocks"});
+        }
         if (!sorted) {
             read.notes.push_back({Origin::derived, "/timestamp", "requests were put in the order of their timestamps"});
         }
@@ -137,19 +140,30 @@ private:
         }
         return std::nullopt;
     }
+    /// No model finds another's blocks: LMCache's keys have its name.
     void append() {
+        model_ = model_ ? model_ : std::optional{line_.model};
+        const bool first = *model_ == line_.model;
+        several_ = several_ || !first;
+        const std::string of_model = first ? std::string{} : line_.model + '\0';
         for (const u64 id : line_.ids) {
             intern_.prefetch(id);
         }
         for (const u64 id : line_.ids) {
-            trace_.ids.push_back(intern_(id));
+            trace_.ids.push_back(first ? intern_(id) : named(of_model + std::to_string(id)));
         }
         for (std::string& hash : line_.hashes) {
-            const u64 next = names_.size();
-            trace_.ids.push_back(intern_(names_.emplace(std::move(hash), next).first->second));
+            trace_.ids.push_back(named(first ? std::move(hash) : of_model + hash));
         }
     }
 
+    u32 named(std::string hash) {
+        const u64 next = ~u64{names_.size()};  // away from ids that are numbers
+        return intern_(names_.emplace(std::move(hash), next).first->second);
+    }
+
+    std::optional<std::string> model_;  ///< of the first line
+    bool several_ = false;
     TraceOptions options_;
     TraceFormat format_;
     Trace trace_;

@@ -14,6 +14,7 @@ std::string refusal(const Error& error) {
         case Errc::no_memory: return "no_memory_after_weights";
         case Errc::window_pool_too_small: return "window_pool_too_small";
         case Errc::pool_of_no_tokens: return "zero_tokens";
+        case Errc::too_few_state_slots:
         case Errc::no_state_slots: return "no_state_slots";
         default: return "code " + std::to_string(static_cast<int>(error.code));
     }

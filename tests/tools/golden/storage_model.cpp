@@ -61,10 +61,12 @@ struct Builder {
     ElementFormat format(const char* name, u32 otherwise) const {
         return {.elems = 1, .bytes = number(name, otherwise)};
     }
+    /// Layers whose sizes the vector does not give, as it asks about others, keep nothing.
     template <class Policy>
     void add(u64 count, const Policy& policy) {
+        const bool sized = policy.forms()[0].elements() != 0;
         for (u64 i = 0; i < count; ++i) {
-            if (model.spec.add(model.spec.layers++, policy.forms()) != Errc::ok) {
+            if (model.spec.add(model.spec.layers++, sized ? policy.forms() : LayerForms{}) != Errc::ok) {
                 throw std::runtime_error("a model that fits");
             }
         }

@@ -13,6 +13,9 @@ constexpr u64 chunked_prefill_unsaid(Bytes memory) noexcept {
     return memory.value < 35 * gib ? 2048 : memory.value < 60 * gib ? 4096 : memory.value < 160 * gib ? 8192 : 16384;
 }
 
+/// `--max-prefill-tokens`, which a step has where it is not chunked (`--chunked-prefill-size -1`).
+inline constexpr u64 prefill_unsaid = 16384;
+
 /// The largest batch that CUDA graphs of decoding are captured for. tp: tensor ranks.
 constexpr u64 decode_graphs_unsaid(Bytes memory, u32 tp) noexcept {
     constexpr u64 gib = u64{1} << 30;

@@ -25,7 +25,7 @@ constexpr Result<u64> request_limit(u64 tokens, u64 slots, bool has_states, cons
     }
     const u64 each = slots_per_request(options);
     const u64 limit = smaller(by_tokens, slots / each);
-    return limit != 0 ? Result<u64>{limit} : Error{.code = Errc::no_state_slots, .got = slots, .want = each};
+    return limit != 0 ? Result<u64>{limit} : Error{.code = Errc::too_few_state_slots, .got = slots, .want = each};
 }
 
 /// Tokens of the host pool (HiCache): a decimal size, or a multiple of the device's tokens; one page more

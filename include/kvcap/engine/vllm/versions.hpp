@@ -222,7 +222,9 @@ constexpr Result<Rules> rules_named(const char* text) noexcept {
     if (between == '.' && part[0] == 0 && (*s == '\0' || (parts == 3 && is_candidate(s)))) {
         return rules_of_release(static_cast<u32>(part[1]), static_cast<u32>(part[2]));
     }
-    return Error{.code = Errc::unknown_version, .got = part[0], .want = newest_release};
+    const bool release = between == '.' && part[0] == 0;
+    return Error{.code = Errc::unknown_version, .got = part[0],
+                 .want = release ? larger(smaller(part[1], newest_release), oldest_release) : newest_release};
 }
 
 /// Whether a text that rules_named reads is a release candidate.

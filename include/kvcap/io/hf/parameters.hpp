@@ -21,6 +21,9 @@ public:
         width_ = in_.width();
         experts_ =
             in_.optional_size({"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"});
+        if (lacks_experts()) {
+            return {};
+        }
         read_biases();
         for (const Cache& cache : spec.caches) {
             layer(cache.layer, spec.form_of(cache));
@@ -30,6 +33,19 @@ public:
     }
 
 private:
+    /// A mixture whose config does not say of how many experts: its class's own number is not known here.
+    bool lacks_experts() const {
+        constexpr std::string_view mixtures[] = {"mixtral",    "gpt_oss",     "deepseek_v3", "deepseek_v32", "kimi_k2",
+                                                 "qwen3_next", "llama4_text", "minimax_m2",  "dbrx"};
+        const bool mixture = own_.type.find("moe") != std::string_view::npos ||
+                             std::find(std::begin(mixtures), std::end(mixtures), own_.type) != std::end(mixtures);
+        bool said = false;
+        for (const char* key : {"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts",
+                                "ffn_config"}) {
+            said = said || in_[key].given();
+        }
+        return mixture && !said;
+    }
     void add(WeightPart part, u32 layer, u64 parameters, u32 heads = 0) {
         if (parameters != 0) {
             all_.add({.part = part,

@@ -10,7 +10,8 @@
 
 namespace kvcap::inline v1::io {
 
-/// count, text: kept by the flag's long name among the other flags, which see.
+/// count, text: kept by the flag's long name among the other flags, which see; step: a count, or -1 for none. file: has
+/// flags in it.
 enum class LaunchField : unsigned char {
     model,
     tp,
@@ -37,7 +38,9 @@ enum class LaunchField : unsigned char {
     flash,
     fit,
     count,
+    step,
     text,
+    file,
     quantization,
     ignored,
 };
@@ -81,6 +84,7 @@ inline constexpr LaunchFlag vllm_flags[] = {
     {"--spec-method", LaunchField::text},
     {"--spec-tokens", LaunchField::count},
     {"--disable-hybrid-kv-cache-manager", LaunchField::text, false},
+    {"--config", LaunchField::file},
 };
 
 inline constexpr LaunchFlag sglang_flags[] = {
@@ -107,7 +111,8 @@ inline constexpr LaunchFlag sglang_flags[] = {
     {"--max-total-tokens", LaunchField::count, true, Written::sglang},
     {"--page-size", LaunchField::count},
     {"--max-mamba-cache-size", LaunchField::count},
-    {"--chunked-prefill-size", LaunchField::count},
+    {"--chunked-prefill-size", LaunchField::step},
+    {"--config", LaunchField::file},
     {"--mamba-full-memory-ratio", LaunchField::text},
     {"--swa-full-tokens-ratio", LaunchField::text},
     {"--disable-radix-cache", LaunchField::text, false},

@@ -55,51 +55,87 @@ constexpr std::size_t escape_length(std::string_view text, std::size_t at, char 
     return quote == '\0' || next == '$' || next == '`' || next == '"' || next == '\\' || next == '\n' ? 2 : 1;
 }
 
-/// A line in words: blanks separate, '...' and "..." group, a backslash keeps the next character, "\" at a
-/// line's end goes on. quote: the one that is still open at the end, or 0.
-inline std::vector<std::string> shell_words(std::string_view line, char& quote) {
-    std::vector<std::string> words;
-    std::string word;
-    bool open = false;
-    quote = '\0';
-    for (std::size_t i = 0; i < line.size(); ++i) {
-        const char c = line[i];
-        if (const std::size_t taken = c == '\\' ? escape_length(line, i, quote) : 1; taken > 1) {
-            i += taken - 1;
-            if (line[i] != '\n') {
-                word.push_back(line[i]);
-                open = true;
-            }
-        } else if (quote != '\0') {
-            quote == c ? static_cast<void>(quote = '\0') : word.push_back(c);
+/// The end of a shell's line among its words, alone or with the comment that stands there.
+inline constexpr char launch_end = '\x1e';
+
+/// A line in words: blanks separate, '...' and "..." group, a backslash keeps the next character, "\" at a line's end
+/// goes on. An end without one is a word, and so are ";" and a comment. quote: the one still open at the end, or 0.
+class ShellWords {
+public:
+    explicit ShellWords(std::string_view line) : line_{line} {}
+
+    std::vector<std::string> split(char& quote) {
+        for (at_ = 0; at_ < line_.size(); ++at_) {
+            take(line_[at_]);
+        }
+        finish();
+        while (!words_.empty() && words_.back() == std::string{launch_end}) {
+            words_.pop_back();
+        }
+        quote = quote_;
+        return std::move(words_);
+    }
+
+private:
+    void take(char c) {
+        if (const std::size_t taken = c == '\\' ? escape_length(line_, at_, quote_) : 1; taken > 1) {
+            at_ += taken - 1;
+            line_[at_] != '\n' ? put(line_[at_]) : static_cast<void>(0);
+        } else if (quote_ != '\0') {
+            quote_ == c ? static_cast<void>(quote_ = '\0') : put(c);
         } else if (c == '\'' || c == '"') {
-            quote = c;
-            open = true;
-        } else if (c == ' ' || c == '\n' || c == '\t' || c == '\r') {
-            if (open) {
-                words.push_back(std::move(word));
-            }
-            word.clear();
-            open = false;
+            quote_ = c;
+            open_ = true;
+        } else if (c == '#' && !open_) {
+            const std::size_t end = smaller(line_.find('\n', at_), line_.size());
+            words_.push_back(launch_end + std::string{line_.substr(at_, end - at_)});
+            at_ = end - 1;
+        } else if (c == ' ' || c == '\t' || c == '\r') {
+            finish();
+        } else if (c == '\n' || c == ';') {
+            finish();
+            words_.emplace_back(1, c == ';' ? ';' : launch_end);
         } else {
-            word.push_back(c);
-            open = true;
+            put(c);
         }
     }
-    if (open) {
-        words.push_back(std::move(word));
+
+    void put(char c) {
+        word_.push_back(c);
+        open_ = true;
     }
-    return words;
+
+    void finish() {
+        if (open_) {
+            words_.push_back(std::move(word_));
+        }
+        word_.clear();
+        open_ = false;
+    }
+
+    std::string_view line_;
+    std::size_t at_ = 0;
+    char quote_ = '\0';
+    bool open_ = false;
+    std::string word_;
+    std::vector<std::string> words_;
+};
+
+inline std::vector<std::string> shell_words(std::string_view line, char& quote) {
+    return ShellWords{line}.split(quote);
 }
 
-/// "#" and "#2" alone: a quoted '#word' is no comment, and words do not tell whether they were quoted.
-inline bool begins_comment(std::string_view word) {
-    return word.starts_with('#') && word.find_first_not_of("0123456789", 1) == std::string_view::npos;
-}
+inline bool is_comment(std::string_view word) { return word.size() > 1 && word[0] == launch_end; }
 
 /// Whether a command's words end here.
 inline bool ends_command(std::string_view word) {
-    return word == "&&" || word == "||" || word == "|" || word == ";" || word == "&" || begins_comment(word);
+    return word == "&&" || word == "||" || word == "|" || word == ";" || word == "&" ||
+           (!word.empty() && word[0] == launch_end);
+}
+
+/// A dash of another kind, as texts have it where '-' is meant.
+inline bool begins_long_dash(std::string_view word) {
+    return word.starts_with("\xe2\x80\x93") || word.starts_with("\xe2\x80\x94") || word.starts_with("\xe2\x88\x92");
 }
 
 /// ">", "2>", "&>>", "<" before a file, ">file", "2>&1".

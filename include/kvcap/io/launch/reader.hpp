@@ -3,9 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <kvcap/io/launch/experts.hpp>
+#include <kvcap/io/launch/harmless.hpp>
+#include <kvcap/io/launch/settings.hpp>
 #include <kvcap/io/launch/shares.hpp>
 #include <kvcap/io/launch/values.hpp>
-#include <kvcap/io/launch/yaml.hpp>
 #include <utility>
 
 namespace kvcap::inline v1::io {
@@ -23,7 +25,9 @@ public:
         take_file(at + 1);
         for (at_ = at + 1; at_ < words_.size() && !problem_ && !ends_command(words_[at_]); ++at_) {
             const std::string& word = words_[at_];
-            if (redirects(word)) {
+            if (begins_long_dash(word)) {
+                refuse("launch line", word, "a flag that begins with '-'");
+            } else if (redirects(word)) {
                 at_ += word.ends_with('<') || word.ends_with('>') ? 1 : 0;  // the file is a word of its own
             } else {
                 word.size() > 1 && word[0] == '-' ? flag(word) : plain(word);
@@ -41,7 +45,7 @@ public:
 private:
     /// What the file of TensorRT-LLM's options says, before any flag.
     void take_file(std::size_t from) {
-        for (std::size_t i = from; i < words_.size() && !begins_comment(words_[i]); ++i) {
+        for (std::size_t i = from; i < words_.size() && !ends_command(words_[i]); ++i) {
             const std::size_t equals = words_[i].find('=');
             const LaunchFlag* own = known(words_[i].substr(0, equals));
             if (own == nullptr || own->field != LaunchField::yaml) {
@@ -64,31 +68,22 @@ private:
     }
 
     void take_pair(const std::string& file, const YamlPair& pair) {
-        const std::string key{pair.key};
-        for (const TrtllmSetting& each : trtllm_settings) {
-            if (each.in == pair.in && each.key == pair.key) {
-                if (!pair.value.empty()) {
-                    take(each.field, key, std::string{pair.value});
-                    filed_[each.field] = pair.value;
-                }
-                return;
-            }
-        }
-        for (const TrtllmKey& each : trtllm_keys) {
-            if (each.in == pair.in && each.key == pair.key) {
-                if (!pair.value.empty()) {
-                    read_.flags[std::string{each.flag}] =
-                        std::to_string(whole(key, std::string{pair.value}, u64{1} << 50));
-                }
-                return;
-            }
-        }
-        if (pair.in.empty() && key == "speculative_config") {
+        const LaunchField field = field_of(pair);
+        const std::string flag = flag_of(pair);
+        if (pair.in.empty() && pair.key == "enable_attention_dp") {
+            const std::string_view on = yaml_switch(pair.value);
+            read_.attention_dp = on == "true";
+            on.empty() ? refuse(pair.key, pair.value, "true or false") : static_cast<void>(0);
+        } else if (pair.in == "speculative_config" || (pair.key == "speculative_config" && pair.value == "{}")) {
             read_.flags["speculative-config"] = "yaml";
-        } else if (pair.in.empty() && key == "enable_attention_dp") {
-            read_.attention_dp = pair.value == "true";
-        } else if (!yaml_harmless(pair)) {
-            notes_.push_back({Origin::assumed, file, key + ": not read; if it changes memory, this answer is off"});
+        } else if (field == LaunchField::ignored && flag.empty() && !yaml_harmless(pair)) {
+            notes_.push_back(
+                {Origin::assumed, file, pair.key + ": not read; if it changes memory, this answer is off"});
+        } else if (field != LaunchField::ignored && !pair.value.empty()) {
+            take(field, pair.key, pair.value);
+            filed_[field] = pair.value;
+        } else if (!flag.empty() && !pair.value.empty()) {
+            read_.flags[flag] = std::to_string(whole(pair.key, pair.value, u64{1} << 50));
         }
     }
 
@@ -161,10 +156,12 @@ private:
             return inside ? word.substr(equals + 1) : follows ? words_[++at_] : std::string{};
         };
         const LaunchFlag* own = known(name);
+        name = own == nullptr ? name : own->name;
         several_ = nullptr;
         if (own == nullptr) {
-            std::string& kept = keep(name, value());
-            several_ = kept.empty() ? nullptr : &kept;
+            const std::string kept_as = kept_name(read_.engine, name);
+            std::string& kept = keep(name, is_harmless_switch(kept_as) ? "" : value());
+            several_ = kept.empty() || !takes_several(kept_as) ? nullptr : &kept;
         } else if (!own->takes_value && inside) {
             refuse(name, word.substr(equals + 1), "no value: it is a switch");
         } else if (own->takes_value && !inside && !follows) {
@@ -194,8 +191,8 @@ private:
             case LaunchField::expert_parallel: expert_parallel_ = true; return;
             case LaunchField::expert_ranks:
             case LaunchField::expert_shards:
-                (field == LaunchField::expert_ranks ? expert_ranks_ : expert_shards_) = ranks(flag, value);
-                expert_flag_ += (expert_flag_.empty() ? "" : ", ") + flag + " " + value;
+                (field == LaunchField::expert_ranks ? experts_.ranks : experts_.shards) = ranks(flag, value);
+                experts_.say(flag, value);
                 return;
             case LaunchField::attention_dp: read_.attention_dp = true; return;
             case LaunchField::context:
@@ -224,6 +221,8 @@ private:
                 }
                 return;
             case LaunchField::count: keep(flag, std::to_string(whole(flag, value))); return;
+            case LaunchField::step: keep(flag, value == "-1" ? value : std::to_string(whole(flag, value))); return;
+            case LaunchField::file: refuse(flag, value, "the flags themselves: the file is not read"); return;
             case LaunchField::text: keep(flag, value); return;
             case LaunchField::quantization: read_.flags["quantization"] = value; return;
             case LaunchField::ignored: return;
@@ -240,20 +239,19 @@ private:
         }
     }
 
-    /// Expert ranks divide the tensor ranks. Sources: SGLang, server_args.py ("tp_size must be divisible by ep_size");
-    /// TensorRT-LLM, mapping.py (moe_tp_size x moe_ep_size = tp_size).
-    void find_uneven_experts() {
-        const u64 parts = u64{larger(expert_ranks_, 1)} * larger(expert_shards_, 1);
-        const bool both = expert_ranks_ != 0 && expert_shards_ != 0;
-        if (both ? parts != read_.tp : read_.tp % parts != 0) {
-            read_.no_split = expert_flag_ + ": wanted " +
-                             (both ? "numbers whose product is" : "a number that divides") + " the " +
-                             std::to_string(read_.tp) + " tensor ranks";
+    /// The line counts requests of all ranks, of which each runs a whole part. Source: SGLang, kv_cache_configurator.py
+    /// and tp_worker.py ("max_running_request is zero").
+    void share_requests() {
+        const u64 each = read_.sequences / read_.tp;
+        if (read_.sequences != 0 && each == 0) {
+            read_.no_split = "--max-running-requests " + std::to_string(read_.sequences) +
+                             ": wanted at least one for each of the " + std::to_string(read_.tp) + " ranks";
         }
+        read_.sequences = each;
     }
 
     void finish() {
-        find_uneven_experts();
+        read_.no_split = experts_.uneven(read_.tp);
         if (read_.engine == "vllm" && expert_parallel_ && read_.dp > 1) {
             read_.attention_dp = read_.tp == 1;  // each data-parallel rank is one that holds whole requests
             read_.attention_dp ? static_cast<void>(read_.tp = std::exchange(read_.dp, 1))
@@ -264,7 +262,7 @@ private:
                 problem_ = Problem{Trouble::unknown, "--dp-size", '"' + std::to_string(read_.dp) + '"',
                                    "as many as tensor ranks: of fewer, under attention DP, no rules are known", {}};
             }
-            read_.sequences = ceil_div(read_.sequences, read_.tp);  // the line counts those of all ranks
+            share_requests();
             read_.dp = 1;
         }
         if (read_.engine == "llamacpp") {
@@ -284,10 +282,8 @@ private:
     Launch read_{};
     std::vector<Note> notes_;
     bool expert_parallel_ = false;
-    u32 expert_ranks_ = 0;
-    u32 expert_shards_ = 0;
-    std::string expert_flag_;
-    std::map<std::string, std::string, std::less<>> files_;
+    LaunchExperts experts_{};
+    PrintedFiles files_;
     std::map<LaunchField, std::string> filed_;  ///< what the file said
     std::string* several_ = nullptr;
     LlamaDevices devices_{};

@@ -6,6 +6,7 @@
 #include <kvcap/io/diagnosis.hpp>
 #include <kvcap/io/grouped.hpp>
 #include <kvcap/io/launch/flags.hpp>
+#include <kvcap/io/launch/harmless.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,24 @@ protected:
         const LaunchFlag* found = nullptr;
         for (std::size_t i = 0; i < syntax_.count; ++i) {
             found = syntax_.flags[i].name == name ? &syntax_.flags[i] : found;
+        }
+        return found != nullptr ? found : abbreviated(name);
+    }
+
+    /// Python's argparse takes a long flag's beginning where no other begins so.
+    const LaunchFlag* abbreviated(std::string_view name) const {
+        const bool python = syntax_.engine == "vllm" || syntax_.engine == "sglang";
+        if (!python || !name.starts_with("--") || name.size() < 5 || is_harmless(name.substr(2))) {
+            return nullptr;
+        }
+        const LaunchFlag* found = nullptr;
+        for (std::size_t i = 0; i < syntax_.count; ++i) {
+            const LaunchFlag& each = syntax_.flags[i];
+            const bool kept_by_name = each.field >= LaunchField::count;
+            if (each.name.starts_with(name) && found != nullptr && (found->field != each.field || kept_by_name)) {
+                return nullptr;
+            }
+            found = each.name.starts_with(name) ? &each : found;
         }
         return found;
     }

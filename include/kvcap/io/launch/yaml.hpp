@@ -1,123 +1,182 @@
 // SPDX-License-Identifier: MIT
-// Which files does a shell line write in front of its server, and what do their pairs say? TensorRT-LLM's cache
-// settings stand in a YAML file: of that, the flow-style pairs that a printf before the line writes.
+// What do the pairs of a small YAML text say? Block and flow mappings, JSON among them, quoted and plain words,
+// comments; lists are passed over. TensorRT-LLM's options stand in such a file.
 #pragma once
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
-#include <iterator>
-#include <map>
+#include <kvcap/units.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kvcap::inline v1::io {
 
-/// Texts by file of each "printf TEXT > FILE" in front of words[before]; >> appends.
-inline std::map<std::string, std::string, std::less<>> printed_files(const std::vector<std::string>& words,
-                                                                     std::size_t before) {
-    std::map<std::string, std::string, std::less<>> files;
-    for (std::size_t i = 0; i + 1 < before; ++i) {
-        std::size_t to = i + 2;
-        while (to < before && !words[to].starts_with('>')) {
-            ++to;
-        }
-        if (words[i] != "printf" || to >= before) {
-            continue;
-        }
-        const std::size_t name = words[to].find_first_not_of('>');
-        const bool apart = name == std::string::npos && to + 1 < before;
-        std::string& text = files[apart ? words[to + 1] : words[to].substr(name == std::string::npos ? 1 : name)];
-        text = (words[to].starts_with(">>") ? text : "") + words[to - 1];
-    }
-    return files;
-}
-
-/// Whether every brace and bracket outside of double quotes is closed by its own kind.
+/// Whether every brace, bracket and quote outside of comments is closed by its own kind.
 inline bool yaml_closed(std::string_view text) {
     std::string open;
-    bool quoted = false;
-    for (const char c : text) {
-        quoted = quoted != (c == '"');
-        if (!quoted && (c == '{' || c == '[')) {
+    char quote = '\0';
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        const bool begins = i == 0 || std::string_view{" \t\n:,[{"}.find(text[i - 1]) != std::string_view::npos;
+        if (quote != '\0') {
+            quote = c == quote ? '\0' : quote;
+        } else if ((c == '"' || c == '\'') && begins) {
+            quote = c;
+        } else if (c == '#' && begins) {
+            i = std::min(text.find('\n', i), text.size());
+        } else if (c == '{' || c == '[') {
             open.push_back(c == '{' ? '}' : ']');
-        } else if (!quoted && (c == '}' || c == ']')) {
+        } else if (c == '}' || c == ']') {
             if (open.empty() || open.back() != c) {
                 return false;
             }
             open.pop_back();
         }
     }
-    return open.empty() && !quoted;
+    return open.empty() && quote == '\0';
 }
 
-/// Whether a key may begin at `at`: at the start, behind a blank, a brace, or a line's end (also as printf has it).
-inline bool begins_yaml_key(std::string_view text, std::size_t at) {
-    if (at == 0 || at == std::string_view::npos) {
-        return at == 0;
-    }
-    const char before = text[at - 1];
-    return before == ' ' || before == '{' || before == '\n' || (before == 'n' && at > 1 && text[at - 2] == '\\');
-}
-
-/// "key: value" of a file; in: the outermost key that it stands under, empty for those themselves.
+/// "key: value"; in: the keys that it stands under, outermost first, with points; empty for those themselves. value:
+/// "{}" and "[]" for mappings and lists in braces, empty for null and for what stands on the lines below.
 struct YamlPair {
-    std::string_view in;
-    std::string_view key;
-    std::string_view value;
+    std::string in;
+    std::string key;
+    std::string value;
+    friend bool operator==(const YamlPair&, const YamlPair&) = default;
 };
 
-/// Where the word that ends before `colon` begins; a printf's "\n" before it is no part of it.
-inline std::size_t yaml_key_begin(std::string_view text, std::size_t colon) {
-    std::size_t from = colon;
-    while (from > 0 && (std::isalnum(static_cast<unsigned char>(text[from - 1])) != 0 || text[from - 1] == '_')) {
-        --from;
-    }
-    return from + (from > 0 && from < colon && text[from - 1] == '\\' && text[from] == 'n' ? 1 : 0);
-}
+/// Reads a text whose braces are closed (yaml_closed).
+class YamlReader {
+public:
+    explicit YamlReader(std::string_view text) : text_{text} {}
 
-/// What stands behind a colon up to the pair's end, without blanks around it and quotes; null is nothing.
-inline std::string_view yaml_value(std::string_view text, std::size_t colon) {
-    const std::size_t from = std::min(text.find_first_not_of(' ', colon + 1), text.size());
-    std::string_view value = text.substr(from, text.find_first_of(",}\n\\", from) - from);
-    value = value.substr(0, value.find_last_not_of(' ') + 1);
-    if (value.size() > 1 && value.front() == value.back() && (value[0] == '"' || value[0] == '\'')) {
-        value = value.substr(1, value.size() - 2);
-    }
-    return value == "null" || value == "~" ? std::string_view{} : value;
-}
-
-inline std::vector<YamlPair> yaml_pairs(std::string_view text) {
-    std::vector<YamlPair> pairs;
-    std::string_view top;
-    for (std::size_t colon = text.find(':'); colon != std::string_view::npos; colon = text.find(':', colon + 1)) {
-        const std::size_t from = yaml_key_begin(text, colon);
-        const std::string_view key = text.substr(from, colon - from);
-        if (key.empty() || !begins_yaml_key(text, from)) {
-            continue;
+    std::vector<YamlPair> read() {
+        while (at_ < text_.size()) {
+            const std::size_t line = text_.rfind('\n', at_) == std::string_view::npos ? 0 : text_.rfind('\n', at_) + 1;
+            skip_blanks();
+            if (more() && text_[at_] == '{') {
+                flow("");
+            } else if (more() && text_[at_] != '\n' && text_[at_] != '-') {
+                block(at_ - line);
+            } else {
+                skip_line();
+            }
         }
-        const bool outer = from == 0 || text[from - 1] == '\n' || text[from - 1] == 'n';
-        pairs.push_back({outer ? std::string_view{} : top, key, yaml_value(text, colon)});
-        top = outer ? key : top;
+        return std::move(pairs_);
     }
-    return pairs;
-}
 
-/// Settings that change no memory of caches, or that the reader takes without a field of their own.
-inline constexpr std::string_view harmless_yaml[] = {
-    "kv_cache_config",        "enable_attention_dp",     "speculative_config",  "cuda_graph_config", "moe_config",
-    "print_iter_log",         "stream_interval",         "trust_remote_code",   "backend",           "attn_backend",
-    "enable_iter_perf_stats", "num_postprocess_workers", "return_perf_metrics"};
-inline constexpr std::string_view harmless_cache_yaml[] = {"enable_block_reuse", "enable_partial_reuse",
-                                                           "copy_on_partial_reuse"};
+private:
+    static constexpr u32 most_depth = 16;  ///< what is deeper is passed over, as a list is
 
-/// Whether a pair that no field is read from changes no memory. Of other settings' own keys nothing is asked.
-inline bool yaml_harmless(const YamlPair& pair) {
-    const auto in = [&](const auto& known) {
-        return std::find(std::begin(known), std::end(known), pair.key) != std::end(known);
-    };
-    return pair.in.empty() ? in(harmless_yaml) : pair.in != "kv_cache_config" || in(harmless_cache_yaml);
-}
+    bool more() const { return at_ < text_.size(); }
+
+    /// Blanks and a comment behind them; in a flow mapping line ends too.
+    void skip_blanks(bool lines = false) {
+        while (more()) {
+            const char c = text_[at_];
+            if (c == '#' && (at_ == 0 || std::string_view{" \t\n,{"}.find(text_[at_ - 1]) != std::string_view::npos)) {
+                at_ = std::min(text_.find('\n', at_), text_.size());
+            } else if (c == ' ' || c == '\t' || c == '\r' || (lines && (c == '\n' || c == ','))) {
+                ++at_;
+            } else {
+                return;
+            }
+        }
+    }
+
+    void skip_line() { at_ = std::min(text_.find('\n', at_), text_.size() - 1) + 1; }
+
+    /// A word in quotes, or what stands before one of `ends`, a comment, or the line's end.
+    std::string word(std::string_view ends) {
+        if (const char quote = more() ? text_[at_] : '\0'; quote == '"' || quote == '\'') {
+            const std::size_t end = std::min(text_.find(quote, at_ + 1), text_.size());
+            const std::string_view inside = text_.substr(at_ + 1, end - at_ - 1);
+            at_ = std::min(end + 1, text_.size());
+            return std::string{inside};
+        }
+        const std::size_t from = at_;
+        while (more() && text_[at_] != '\n' && ends.find(text_[at_]) == std::string_view::npos &&
+               !(text_[at_] == '#' && at_ > from && text_[at_ - 1] == ' ')) {
+            ++at_;
+        }
+        const std::string_view plain = text_.substr(from, at_ - from);
+        return std::string{plain.substr(0, plain.find_last_not_of(" \t\r") + 1)};
+    }
+
+    /// A list, with all that it holds.
+    void skip_list() {
+        std::size_t depth = 0;
+        do {
+            depth += text_[at_] == '[' || text_[at_] == '{' ? 1 : 0;
+            depth -= text_[at_] == ']' || text_[at_] == '}' ? 1 : 0;
+            ++at_;
+        } while (more() && depth != 0);
+    }
+
+    static std::string path_of(const std::string& in, const std::string& key) {
+        return in.empty() ? key : in + "." + key;
+    }
+
+    void value(const std::string& in, const std::string& key, std::string_view ends) {
+        pairs_.push_back({in, key, ""});
+        if (more() && (text_[at_] == '[' || text_[at_] == '{')) {
+            const bool mapping = text_[at_] == '{';
+            pairs_.back().value = mapping ? "{}" : "[]";
+            mapping && depth_ < most_depth ? flow(path_of(in, key)) : skip_list();
+        } else {
+            const bool quoted = more() && (text_[at_] == '"' || text_[at_] == '\'');
+            const std::string said = word(ends);
+            const bool nothing = !quoted && (said == "null" || said == "Null" || said == "NULL" || said == "~");
+            pairs_.back().value = nothing ? "" : said;
+        }
+    }
+
+    /// pre: text_[at_] is '{'
+    void flow(const std::string& in) {
+        ++at_;
+        ++depth_;
+        for (skip_blanks(true); more() && text_[at_] != '}'; skip_blanks(true)) {
+            const std::size_t before = at_;
+            const std::string key = word(":,}");
+            skip_blanks(true);
+            if (more() && text_[at_] == ':') {
+                ++at_;
+                skip_blanks();
+                value(in, key, ",}");
+            }
+            at_ += at_ == before ? 1 : 0;
+        }
+        at_ += more() ? 1 : 0;
+        --depth_;
+    }
+
+    /// One line of a block mapping, `indent` blanks in.
+    void block(std::size_t indent) {
+        while (!under_.empty() && under_.back().first >= indent) {
+            under_.pop_back();
+        }
+        const std::string key = word(":");
+        skip_blanks();
+        if (!more() || text_[at_] != ':') {
+            return skip_line();
+        }
+        ++at_;
+        skip_blanks();
+        const std::string in = under_.empty() ? "" : under_.back().second;
+        under_.emplace_back(indent, path_of(in, key));
+        value(in, key, "");
+        skip_line();
+    }
+
+    std::string_view text_;
+    std::size_t at_ = 0;
+    u32 depth_ = 0;
+    std::vector<std::pair<std::size_t, std::string>> under_;  ///< indents, and the keys with their own
+    std::vector<YamlPair> pairs_;
+};
+
+inline std::vector<YamlPair> yaml_pairs(std::string_view text) { return YamlReader{text}.read(); }
 
 }  // namespace kvcap::inline v1::io
