@@ -18,6 +18,9 @@ struct Slab {
 
     constexpr Result<PoolPlan> pools(const ModelSpec& model, const Sharding& ranks,
                                      const Budget& budget) const noexcept {
+        if (budget.workers == 0) {
+            return Errc::zero_parallelism;
+        }
         if (ranks.pp > 1) {  // a pool of every stage would be a plan of its own
             return Error{.code = Errc::unsupported, .what = Uncovered::devices, .got = ranks.pp, .want = 1};
         }
@@ -27,6 +30,10 @@ struct Slab {
             const LayerForm& form = model.form_of(cache);
             if (form.retention.keep == Keep::last) {
                 return Error{.code = Errc::unsupported, .what = Uncovered::state, .layer = cache.layer};
+            }
+            if (form.retention.stride != 1) {  // an entry of several tokens
+                return Error{.code = Errc::unsupported, .what = Uncovered::stride, .layer = cache.layer,
+                             .got = form.retention.stride};
             }
             const Result<BytesPerSlot> slot = bytes_per_slot(form, ranks);
             if (!slot) {
@@ -68,6 +75,7 @@ constexpr auto plan = Slab{}.pools(model, {.tp = 2}, {memory, 2}).value();
 static_assert(plan.pools[0].each == Bytes{65'536 * 48});
 static_assert(judge(plan, {.prompt = 32768_tok}, 9).fits && !judge(plan, {.prompt = 32768_tok}, 10).fits);
 static_assert(!Slab{}.pools(model, {.tp = 2, .pp = 2}, {memory, 2}));
+static_assert(!Slab{}.pools(model, {.tp = 2}, {memory, 0}));
 
 }  // namespace mine
 

@@ -597,6 +597,11 @@ TEST_CASE("literal keys") {
     const std::vector<u32> tokens = {1, 2, 3, 4};
     const std::string hash{"\x00\xab\xff", 3};
     CHECK(lmcache_key(id, hash).text == "deepseek-ai/DeepSeek-V3@8@3@00abff@uint8");
+    for (const auto& [ours, theirs] : {std::pair{"nvfp4", "uint8"}, std::pair{"turboquant_k8v4", "uint8"},
+                                       std::pair{"int4_per_token_head", "uint8"}, std::pair{"fp8_e5m2", "uint8"},
+                                       std::pair{"int8_per_token_head", "int8"}, std::pair{"bf16", "bfloat16"}}) {
+        CHECK(lmcache_dtype(ours) == theirs);
+    }
     CHECK(lmcache_object_key(id, chunk_sample(tokens), hash).text == "deepseek-ai/DeepSeek-V3@08030803@0@00abff");
     ChunkIdentity salted = chunk_sample(tokens);
     salted.salt = "tenant-a";

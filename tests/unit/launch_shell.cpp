@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a shell makes of a launch line: where its commands end, which of them starts a server, what it writes into files;
-// and flags as Python's parsers take them.
+// What a shell makes of a launch line: where its commands end, which of them starts a server, what it writes into
+// files; and flags as Python's parsers take them.
 #include <catch2/catch.hpp>
 #include <kvcap/io/launch.hpp>
 
@@ -60,12 +60,12 @@ TEST_CASE("images: a tag's version, the device they are made for, and programs n
     CHECK(version("vllm/vllm-openai:v0.11.0rc1") == "0.11.0rc1");
     CHECK(version("vllm/vllm-openai:v0.10.1.1") == "0.10.1.1");
     CHECK(version("vllm/vllm-openai:nightly-0a1b") == "");
-    for (const char* image : {"vllm/vllm-openai-cpu:latest", "vllm/vllm-openai-xpu", "ghcr.io/ggml-org/llama.cpp:server",
-                              "ghcr.io/ggml-org/llama.cpp:server-b4567"}) {
+    for (const char* image : {"vllm/vllm-openai-cpu:latest", "vllm/vllm-openai-xpu",
+                              "ghcr.io/ggml-org/llama.cpp:server", "ghcr.io/ggml-org/llama.cpp:server-b4567"}) {
         refused(std::string{"docker run "} + image + " -m m --model m", "an image that runs on ");
     }
-    CHECK(read("docker run --entrypoint python3 vllm/vllm-openai:v0.11.0 -m vllm.entrypoints.openai.api_server --model a")
-              .version == "0.11.0");
+    CHECK(read("docker run --entrypoint python3 vllm/vllm-openai:v0.11.0 -m vllm.entrypoints.openai.api_server "
+               "--model a").version == "0.11.0");
     CHECK(read("srun --container-image=vllm/vllm-openai:v0.10.2 vllm serve a").version == "0.10.2");
     const Launch inner = read("docker run -e VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 --entrypoint bash "
                               "vllm/vllm-openai:v0.10.2 -c \"pip install x && vllm serve a -tp 2\"");
@@ -101,7 +101,8 @@ TEST_CASE("YAML as TensorRT-LLM reads it: comments, quotes, JSON, words for yes 
     };
     CHECK(with("kv_cache_config:\\n  # dtype: fp8\\n  free_gpu_memory_fraction: 0.8 # room\\n").dtype == "auto");
     CHECK(with("kv_cache_config:\\n  # dtype: fp8\\n  free_gpu_memory_fraction: 0.8 # room\\n").util == "0.8");
-    const Launch json = with("{\"kv_cache_config\": {\"dtype\": \"fp8\", \"max_tokens\": 64}, \"enable_attention_dp\": true}");
+    const Launch json = with("{\"kv_cache_config\": {\"dtype\": \"fp8\", \"max_tokens\": 64}, "
+                             "\"enable_attention_dp\": true}");
     CHECK((json.dtype == "fp8" && json.attention_dp && json.flags.at("max-kv-tokens") == "64"));
     for (const std::string yes : {"True", "TRUE", "yes", "on"}) {
         CHECK(with("enable_attention_dp: " + yes).attention_dp);

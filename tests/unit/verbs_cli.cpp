@@ -104,7 +104,8 @@ TEST_CASE("reuse: splits are judged as size judges them, and what changes nothin
     }
     const Folder folder;
     const std::string prompts = " --prompts " + folder.write("p.txt", "a:0-600\na:0-600\n");
-    for (const std::string split : {"--engine sglang --tp 2 --cp 2", "--engine trtllm --cp 2", "--engine vllm --tp 3"}) {
+    for (const std::string split : {"--engine sglang --tp 2 --cp 2", "--engine trtllm --cp 2",
+                                    "--engine vllm --tp 3"}) {
         CAPTURE(split);
         CHECK(run("size llama-3.1-8b --tokens 1k " + split).code == 2);
         CHECK(run("reuse llama-3.1-8b " + split + prompts).code == 2);
@@ -113,7 +114,8 @@ TEST_CASE("reuse: splits are judged as size judges them, and what changes nothin
                                    "--engine-max-len 10"}) {
         refused("reuse llama-3.1-8b --engine llamacpp " + more + prompts, 2, "");
     }
-    for (const std::string more : {"--limit 3", "--unit-tokens 7", "--page-tokens 8", "--window-edge full", "--steps"}) {
+    for (const std::string more : {"--limit 3", "--unit-tokens 7", "--page-tokens 8", "--window-edge full",
+                                   "--steps"}) {
         refused("reuse llama-3.1-8b --engine vllm " + more + prompts, 2, more.substr(0, more.find(' ')));
     }
     const auto skipped = [](const std::string& held) {

@@ -184,7 +184,8 @@ constexpr Worker worker_of(const FormatIdentity& id) noexcept {
                            saturating_sum(saturating_product(id.pcp_rank.value, tp), id.tp_rank.value))};
 }
 
-/// What LMCache calls an element type; it sees every fp8 cache as bytes. Names it does not know stay as they are.
+/// What LMCache calls an element type: the tensor's own, by which every fp8 and 4-bit cache is bytes. Names it does not
+/// know stay as they are. Source: vLLM, utils/torch_utils.py STR_DTYPE_TO_TORCH_DTYPE.
 constexpr std::string_view lmcache_dtype(std::string_view given) noexcept {
     constexpr std::string_view names[][2] = {{"bf16", "bfloat16"}, {"f16", "half"}, {"fp16", "half"},
                                              {"float16", "half"}, {"f32", "float"}, {"fp32", "float"},
@@ -194,7 +195,12 @@ constexpr std::string_view lmcache_dtype(std::string_view given) noexcept {
             return theirs;
         }
     }
-    return given.substr(0, 3) == "fp8" ? "uint8" : given;
+    for (const std::string_view bytes : {"fp8", "nvfp4", "fp4_e2m1", "turboquant_", "int4_per_token_head"}) {
+        if (given.substr(0, bytes.size()) == bytes) {
+            return "uint8";
+        }
+    }
+    return given == "int8_per_token_head" ? "int8" : given;
 }
 
 /// Whether the key of `system` differs between these two when only `field` is looked at. LMCache's keys have the

@@ -108,9 +108,11 @@ inline void add_facts(Lowering& in, const Decoder& decoder, JsonValue root) {
     }
     model.model_dtype = text_of(decoder.block, root, {"dtype", "torch_dtype"});
     const JsonValue inner = decoder.block["quantization_config"];
-    model.kv_dtype_hint = kv_hint(inner.is_object() ? inner : root["quantization_config"]);
+    const JsonValue quantization = inner.is_object() ? inner : root["quantization_config"];
+    model.kv_dtype_hint = kv_hint(quantization);
     if (!model.kv_dtype_hint.empty()) {
-        in.note(Origin::given, "/quantization_config/kv_cache_scheme",
+        const bool scheme = quantization["kv_cache_scheme"].given();
+        in.note(Origin::given, std::string{"/quantization_config/kv_cache_"} + (scheme ? "scheme" : "quant_algo"),
                 model.kv_dtype_hint + " suggested for the cache: a hint, never an order");
     }
     if (root["talker_config"].is_object()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where among the words of a shell's commands does a server start: by its program, by a container's image, or by another
-// shell? And of which version and for which device is the image?
+// Where among the words of a shell's commands does a server start: by its program, by a container's image, or by
+// another shell? And of which version and for which device is the image?
 #pragma once
 
 #include <kvcap/io/launch/flags.hpp>
@@ -63,7 +63,8 @@ inline std::optional<Server> named_in(const std::vector<std::string>& words, std
 
 /// The server that the command starts. In a container the program is named behind the image, or the image starts it.
 inline std::optional<Server> server_in(const std::vector<std::string>& words, std::size_t from, std::size_t to) {
-    const std::optional<Server> image = runs_container(words, from, to) ? named_in(words, from, to, true) : std::nullopt;
+    const bool container = runs_container(words, from, to);
+    const std::optional<Server> image = container ? named_in(words, from, to, true) : std::nullopt;
     const std::optional<Server> program = named_in(words, image ? image->at + 1 : from, to, false);
     return program ? program : image;
 }

@@ -17,8 +17,8 @@ struct LaunchExperts {
         said += (said.empty() ? "" : ", ") + flag + " " + value;
     }
 
-    /// What is wanted instead; empty: they do. Sources: SGLang, server_args.py ("tp_size must be divisible by ep_size");
-    /// TensorRT-LLM, mapping.py (moe_tp_size x moe_ep_size = tp_size).
+    /// What is wanted instead; empty: they do. Sources: SGLang, server_args.py ("tp_size must be divisible by
+    /// ep_size"); TensorRT-LLM, mapping.py (moe_tp_size x moe_ep_size = tp_size).
     std::string uneven(u32 tp) const {
         const u64 parts = u64{larger(ranks, 1)} * larger(shards, 1);
         const bool both = ranks != 0 && shards != 0;

@@ -16,7 +16,7 @@ namespace kvcap::inline v1::io {
 
 using PrintedFiles = std::map<std::string, std::string, std::less<>>;
 
-/// A printf's format, each %s of it one of the words; formats without one are the text. \n, \t and %% are what they are.
+/// A printf's format, each %s of it one of the words; formats without one are the text. \n, \t, %% are what they are.
 inline std::string printed(const std::string& format, const std::vector<std::string>& words) {
     std::string text;
     std::size_t next = 0;
