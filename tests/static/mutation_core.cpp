@@ -40,6 +40,10 @@ static_assert(Lengths{.prompt = 5_tok, .encoder = 7_tok}.from(static_cast<Source
 static_assert(Retention{.keep = Keep::window, .sinks = 1_tok}.keeps_sinks() &&
               Retention{.keep = Keep::chunk, .sinks = 2_tok}.keeps_sinks() &&
               Retention{.keep = Keep::budget, .sinks = 3_tok}.keeps_sinks());
+static_assert(Retention{.keep = Keep::window}.keeps_nothing() && Retention{.keep = Keep::chunk}.keeps_nothing() &&
+              Retention{.keep = Keep::budget}.keeps_nothing() && !Retention{}.keeps_nothing() &&
+              !Retention{.keep = Keep::chunk, .sinks = 1_tok}.keeps_nothing() &&
+              !Retention{.keep = Keep::budget, .span = 1_tok}.keeps_nothing());
 static_assert(!Retention{.keep = Keep::window}.keeps_sinks() && !Retention{.sinks = 4_tok}.keeps_sinks() &&
               !Retention{.keep = Keep::last, .sinks = 4_tok}.keeps_sinks());
 static_assert(on_scale(off_scale).error().code == Errc::overflow && on_scale(off_scale - 1).value() == off_scale - 1);
