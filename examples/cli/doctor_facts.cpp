@@ -19,16 +19,19 @@ namespace {
 /// "61.00 (TP0); 61.20 (TP1, TP2)": the least first, at most eight ranks of each by name.
 std::string by_value(const logs::Datum& all) {
     std::vector<std::pair<const logs::Datum*, std::vector<std::string>>> groups;
+    const bool named = all.kind == logs::Datum::Kind::record;  // engines of a list stay in their order
     for (const logs::Field& one : all.items) {
         auto same = std::find_if(groups.begin(), groups.end(),
                                  [&](const auto& group) { return logs::same_value(*group.first, one.value); });
-        same = same == groups.end() ? groups.insert(same, {&one.value, {}}) : same;
+        if (same == groups.end()) {
+            const double own = logs::number(one.value).value_or(0);
+            const auto more = [&](const auto& group) {
+                return named && logs::number(*group.first).value_or(0) > own;
+            };
+            same = groups.insert(std::find_if(groups.begin(), groups.end(), more), {&one.value, {}});
+        }
         same->second.push_back(one.name);
     }
-    const bool named = all.kind == logs::Datum::Kind::record;  // engines of a list stay in their order
-    std::stable_sort(groups.begin(), groups.end(), [&](const auto& a, const auto& b) {
-        return named && logs::number(*a.first).value_or(0) < logs::number(*b.first).value_or(0);
-    });
     std::string out;
     for (auto& [value, names] : groups) {
         const std::size_t more = names.size() > 8 ? names.size() - 8 : 0;

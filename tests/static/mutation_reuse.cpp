@@ -127,6 +127,16 @@ static_assert(windowed(3).word[2] == (off_scale & ~(u64{0b111} << 5)));
 static_assert(windowed(70).word[2] == 0x1f && windowed(70).word[3] == (off_scale & ~u64{0x7ff}));
 static_assert(windowed(0).word[0] == off_scale);
 
+// Tiles from the right begin with the one that has the last page, on both sides of a border.
+constexpr u64 floor_by_tiles(u64 at) {
+    constexpr u64 held[2 * tile_words] = {0, 0, 0, 0, 0, 0, 0, u64{1} << 62, 1};  // boundaries 511 and 513
+    const Group<> states{{.needs = Needs::snapshot, .page = 1}, {held, 64 * 2 * tile_words}};
+    const u32 tail[] = {0};
+    return scan_tiles(&states, tail, 1, at);
+}
+static_assert(floor_by_tiles(600) == 513 && floor_by_tiles(513) == 513 && floor_by_tiles(512) == 511);
+static_assert(floor_by_tiles(511) == 511 && floor_by_tiles(510) == 0);
+
 // Bytes of one page or snapshot of each group of a model, its caches summed.
 constexpr auto mixed = compose(repeat(3, Gqa{1, 8}), repeat(2, Kda{1, 8}), repeat(1, Windowed{Gqa{1, 8}, 40_tok}),
                                repeat(1, Budgeted{Gqa{1, 8}, 10_tok}),
