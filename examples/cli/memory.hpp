@@ -38,8 +38,8 @@ struct RankWeights {
 /// is told to store those of a checkpoint of 16 bits. A usage error for a format whose size is not known here.
 Weights find_weights(const std::string& argument, std::vector<Note>& notes, const std::string& quantization = {});
 
-/// The same parts with 16 bits a parameter, whatever the config says of their storage; source `unknown` as well.
-Weights parts_in_16_bits(const std::string& argument);
+/// Its parts as files or a card have them, else as 16 bits a parameter whatever the config says of their storage.
+Weights parts_of_weights(const std::string& argument);
 
 struct EngineFace;
 

@@ -158,7 +158,7 @@ Weights find_weights(const std::string& argument, std::vector<Note>& notes, cons
     return *found.value;
 }
 
-Weights parts_in_16_bits(const std::string& argument) {
+Weights parts_of_weights(const std::string& argument) {
     if (const std::filesystem::path gguf = io::gguf_path(argument); !gguf.empty()) {
         return of_gguf(gguf);
     }

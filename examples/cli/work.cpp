@@ -122,11 +122,11 @@ Work work_of(const ModelOptions& options, const ShardingOptions& sharding, const
     if (options.model == "-") {
         return work;
     }
-    work.weights = work.weights_given ? parts_in_16_bits(options.model) : find_weights(options.model, work.notes);
+    work.weights = work.weights_given ? parts_of_weights(options.model) : find_weights(options.model, work.notes);
     if (work.weights_given) {
         work.notes.push_back({Origin::assumed, "--weights-bytes",
                               work.weights.bytes == 0 ? "no parts are known: all are read, two bytes a parameter"
-                                                      : "divided among the parts as 16 bits a parameter would be"});
+                                                      : "divided among the parts as the model's own are"});
     }
     work.mixture = mixture_for(options.model, work.weights);
     if (work.mixture.layers != 0 && !work.mixture.routed()) {

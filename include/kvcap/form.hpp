@@ -86,15 +86,14 @@ struct Retention {
         }
         return {};
     }
+    /// Of many tokens some stay: as many as `span` and `sinks` say.
+    constexpr bool is_bounded() const noexcept {
+        return keep == Keep::window || keep == Keep::chunk || keep == Keep::budget;
+    }
     /// A window, chunk or budget of no tokens.
-    constexpr bool keeps_nothing() const noexcept {
-        return span.value == 0 && sinks.value == 0 &&
-               (keep == Keep::window || keep == Keep::chunk || keep == Keep::budget);
-    }
+    constexpr bool keeps_nothing() const noexcept { return is_bounded() && span.value == 0 && sinks.value == 0; }
     /// The first tokens stay although those after them go. Where everything stays, sinks free nothing.
-    constexpr bool keeps_sinks() const noexcept {
-        return sinks.value != 0 && (keep == Keep::window || keep == Keep::chunk || keep == Keep::budget);
-    }
+    constexpr bool keeps_sinks() const noexcept { return is_bounded() && sinks.value != 0; }
     friend constexpr bool operator==(const Retention&, const Retention&) = default;
 };
 

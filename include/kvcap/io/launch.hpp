@@ -97,7 +97,7 @@ inline Diagnosed<Launch> read_server(const std::vector<std::string>& words, cons
     }
     read->servers = *servers;
     take_environment(words, server.at, *read, read.notes);
-    read->version = image_version(words, server);
+    read->version = image_version(words, read->engine, server.at);
     return read;
 }
 
@@ -115,8 +115,7 @@ inline Diagnosed<Launch> read_launch(std::string_view line, u32 depth) {
             Diagnosed<Launch> read = read_launch(words[inner], depth + 1);
             if (read) {
                 take_environment(words, inner, *read, read.notes);
-                const std::string version = image_version(words, {&launch_syntaxes[0], inner});
-                read->version = read->version.empty() && read->engine == "vllm" ? version : read->version;
+                read->version = read->version.empty() ? image_version(words, read->engine, inner) : read->version;
             }
             return read;
         }

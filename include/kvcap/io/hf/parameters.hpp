@@ -4,6 +4,8 @@
 // assumption.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <kvcap/io/grouped.hpp>
 #include <kvcap/io/hf.hpp>
 #include <kvcap/io/hf/traits.hpp>

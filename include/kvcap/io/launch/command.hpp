@@ -85,12 +85,12 @@ inline std::size_t shell_text(const std::vector<std::string>& words, std::size_t
     return to;
 }
 
-/// What stands behind the name of the server's image among words[..at], as "--image=NAME-kind:tag" has it.
-inline std::string_view behind_image(const std::vector<std::string>& words, const Server& server) {
-    for (std::size_t i = 0; i <= server.at && i < words.size(); ++i) {
+/// What stands behind the name of the engine's image among words[..at], as "--image=NAME-kind:tag" has it.
+inline std::string_view behind_image(const std::vector<std::string>& words, std::string_view engine, std::size_t at) {
+    for (std::size_t i = 0; i <= at && i < words.size(); ++i) {
         const std::string_view word = std::string_view{words[i]}.substr(words[i].rfind('=') + 1);
         for (const LaunchSyntax& syntax : launch_syntaxes) {
-            if (syntax.image && syntax.engine == server.syntax->engine && syntax.named(word)) {
+            if (syntax.image && syntax.engine == engine && syntax.named(word)) {
                 return word.substr(word.find(syntax.program) + syntax.program.size());
             }
         }
@@ -99,8 +99,8 @@ inline std::string_view behind_image(const std::vector<std::string>& words, cons
 }
 
 /// "0.11.0" of the image "vllm/vllm-openai:v0.11.0-cu130"; empty for tags that are no version, and for other engines.
-inline std::string image_version(const std::vector<std::string>& words, const Server& server) {
-    const std::string_view rest = server.syntax->engine == "vllm" ? behind_image(words, server) : std::string_view{};
+inline std::string image_version(const std::vector<std::string>& words, std::string_view engine, std::size_t at) {
+    const std::string_view rest = engine == "vllm" ? behind_image(words, engine, at) : std::string_view{};
     const std::size_t colon = rest.find(':');
     std::string_view tag = colon == std::string_view::npos ? std::string_view{} : rest.substr(colon + 1);
     tag.remove_prefix(tag.starts_with('v') ? 1 : 0);
@@ -111,12 +111,11 @@ inline std::string image_version(const std::vector<std::string>& words, const Se
 
 /// The device, where the server's image is made for none of the GPUs that are judged; empty: it is.
 inline std::string_view host_image(const std::vector<std::string>& words, const Server& server) {
+    const std::string_view rest = behind_image(words, server.syntax->engine, server.at);
     if (server.syntax->engine == "llamacpp" && server.syntax->image) {
-        const std::string_view rest = behind_image(words, server);
         const bool build = rest.starts_with("-b") && rest.size() > 2 && rest[2] >= '0' && rest[2] <= '9';
         return rest.empty() || rest[0] == '@' || build ? "the CPU" : "";
     }
-    const std::string_view rest = behind_image(words, server);
     return rest.starts_with("-cpu") ? "the CPU" : rest.starts_with("-xpu") ? "Intel GPUs" : "";
 }
 

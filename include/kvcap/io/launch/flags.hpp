@@ -10,8 +10,8 @@
 
 namespace kvcap::inline v1::io {
 
-/// count, text: kept by the flag's long name among the other flags, which see; step: a count, or -1 for none. file: has
-/// flags in it.
+/// From count on a field is of many flags, each kept by its long name among the other flags, which see. step: a count,
+/// or -1 for none. file: has flags in it.
 enum class LaunchField : unsigned char {
     model,
     tp,

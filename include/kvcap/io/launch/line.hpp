@@ -80,7 +80,9 @@ private:
     void take(char c) {
         if (const std::size_t taken = c == '\\' ? escape_length(line_, at_, quote_) : 1; taken > 1) {
             at_ += taken - 1;
-            line_[at_] != '\n' ? put(line_[at_]) : static_cast<void>(0);
+            if (line_[at_] != '\n') {
+                put(line_[at_]);
+            }
         } else if (quote_ != '\0') {
             quote_ == c ? static_cast<void>(quote_ = '\0') : put(c);
         } else if (c == '\'' || c == '"') {

@@ -73,7 +73,9 @@ private:
         if (pair.in.empty() && pair.key == "enable_attention_dp") {
             const std::string_view on = yaml_switch(pair.value);
             read_.attention_dp = on == "true";
-            on.empty() ? refuse(pair.key, pair.value, "true or false") : static_cast<void>(0);
+            if (on.empty()) {
+                refuse(pair.key, pair.value, "true or false");
+            }
         } else if (pair.in == "speculative_config" || (pair.key == "speculative_config" && pair.value == "{}")) {
             read_.flags["speculative-config"] = "yaml";
         } else if (field == LaunchField::ignored && flag.empty() && !yaml_harmless(pair)) {
