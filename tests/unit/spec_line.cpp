@@ -138,6 +138,10 @@ TEST_CASE("lines are printed short") {
     CHECK(again("gqa(8,128, v=q4_0, k=q8_0)") == "gqa(8,128, key=q8_0, value=q4_0)");
     CHECK(again("16*(gqa(8,128) + share(-1))") == "16*(gqa(8,128) + share(-1))");
     CHECK(again("4*gqa(8,128) + share(-1) + share(-2) + share(-3)") == "4*gqa(8,128) + 3*share(3)");
+    // A layer that shares and has a cache of its own.
+    CHECK(again("at(0..3, mamba2(4,64,2)) + gqa(8,64) + 3*share(0)") ==
+          "mamba2(4,64,2) + at(1..3, mamba2(4,64,2)) + at(0, gqa(8,64)) + 3*share(0)");
+    CHECK(again("2*gqa(8,64) + share(0) + at(2, mamba2(4,64,2))") == "2*gqa(8,64) + at(2, mamba2(4,64,2)) + share(0)");
     CHECK(again("form(attention, key(heads,8,1,128,bf16), value(heads,8,1,128,bf16))") == "gqa(8,128)");
     CHECK(again("form(state, keep=last, state(channels,4,2,8,3:5))") ==
           "form(state, keep=last, state(channels,4,2,8,3:5))");

@@ -99,7 +99,9 @@ private:
         }
         const std::string& text = named(key, forms);
         const bool trunk = layer < model_.layers;
-        if (trunk && !in_draft_ && layer >= counted_) {
+        if (is_shared(layer)) {  // counted as share(...), its own cache beside that
+            add_place(layer, text);
+        } else if (trunk && !in_draft_ && layer >= counted_) {
             close_places();
             skip_to(layer);
             extend(runs_, 1, text);
@@ -127,6 +129,12 @@ private:
         }
         known_.push_back({key, Recogniser::layer(forms)});
         return known_.back().text;
+    }
+
+    bool is_shared(u32 layer) const {
+        const auto at = std::lower_bound(shared_.begin(), shared_.end(), layer,
+                                         [](const SharedLayer& one, u32 sought) { return one.layer < sought; });
+        return at != shared_.end() && at->layer == layer;
     }
 
     /// Layers without a cache up to `layer`, as share(-k) where another's cache is known to serve.
