@@ -116,6 +116,7 @@ EngineQuestion Deployment::unmeasured(const Setting& setting) const {
     question.flags = &flags;
     question.ranks = static_cast<u32>(saturating_product(setting.sharding.tp, setting.sharding.pp));
     question.attention_ranks = setting.attention_dp ? setting.sharding.tp : 1;
+    question.dp = dp;
     question.capability = memory.capability;
     question.gpu = memory.gpu;
     question.gpu_memory = memory.by_budget ? memory.total : memory.total + setting.extra_memory;

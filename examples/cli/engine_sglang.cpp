@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SGLang: its server arguments, its pools, and the lines it prints.
 #include "context_ranks.hpp"
+#include "expert_blocks.hpp"
 #include "unevaluated.hpp"
 
 #include <algorithm>
@@ -195,6 +196,13 @@ EngineAnswer ask_sglang(const EngineQuestion& question) {
     answer.rules = "SGLang main of " + date;
     sglang::Engine engine{options_of(question, answer)};
     Sharding split = question.sharding;
+    const u64 tensor_ranks = larger(question.ranks / split.pp, split.tp);  // also under attention data parallelism
+    const u64 whole = question.attention_ranks > 1 ? tensor_ranks : larger(question.number("ep-size", 1), 1);
+    const u64 sharing = tensor_ranks / whole;
+    refuse_cut_blocks(question.model->read, sharing, "--ep-size", answer);
+    if (!answer.runs()) {
+        return answer;
+    }
     split.uneven = Uneven::floor_at_least_one;
     const Budget budget{question.available.data(), static_cast<u32>(question.available.size())};
     const Result<PoolPlan> plan = engine.pools(question.model->read.spec, split, budget);
@@ -286,7 +294,7 @@ const EngineFace sglang_face{
               "max-running-requests=requests at once", "max-mamba-cache-size=state slots",
               "chunked-prefill-size=tokens of one prefill step", "mamba-full-memory-ratio=states against tokens, 0.9",
               "swa-full-tokens-ratio=window tokens against full, 0.8", "disable-radix-cache!prefix caching off",
-              "disable-overlap-schedule!one batch at a time"},
+              "disable-overlap-schedule!one batch at a time", "ep-size=ranks over which whole experts are dealt"},
     .ask = ask_sglang,
     .memory_flag = "mem-fraction-static",
     .knobs = knobs_of,

@@ -5,6 +5,7 @@
 #include "engine_vllm_checks.hpp"
 #include "engine_vllm_context.hpp"
 #include "engine_vllm_version.hpp"
+#include "expert_blocks.hpp"
 #include "unevaluated.hpp"
 
 #include <algorithm>
@@ -119,6 +120,9 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
     refuse_block(question, engine->rules, answer);
     refuse_context(question, engine->rules, engine->options.kv_dtype, answer);
     refuse_requests(question, engine->options.max_num_batched_tokens, answer);
+    const bool whole = question.attention_ranks > 1 || question.has("enable-expert-parallel");
+    const u64 sharing = whole ? 1 : saturating_product(question.sharding.tp, question.dp);
+    refuse_cut_blocks(question.model->read, sharing, "--enable-expert-parallel", answer);
     if (!answer.runs()) {
         return answer;
     }

@@ -30,6 +30,7 @@ struct EngineQuestion {
     const EngineFlags* flags = nullptr;
     u32 ranks = 1;            ///< that share the model's weights: tp x pp, also where attention is data-parallel
     u32 attention_ranks = 1;  ///< of attention data parallelism
+    u32 dp = 1;               ///< data-parallel groups, over which vLLM's server deals experts too
     u32 capability = 0;   ///< CUDA compute capability of the GPU, 10 x major + minor; 0: no GPU named, or not CUDA
     std::string gpu{};    ///< its title; empty: none named
     Bytes gpu_memory{};   ///< all of it; 0: not said
@@ -80,7 +81,9 @@ struct EngineAnswer {
     std::vector<Note> notes{};
 
     /// These rules say nothing of the model or its split: no word of the engine.
-    bool without_rules() const { return !runs() && error.code == Errc::unsupported; }
+    bool without_rules() const {
+        return !runs() && (error.code == Errc::unsupported || error.code == Errc::capacity);
+    }
     bool runs() const { return refusal.empty(); }
     bool fits() const { return runs() && verdict.fits; }
 };

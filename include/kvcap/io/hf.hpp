@@ -96,6 +96,17 @@ inline void add_facts(Lowering& in, const Decoder& decoder, JsonValue root) {
     model.name = root["_name_or_path"].text();
     model.architecture = decoder.type;
     model.outer_type = decoder.outer == decoder.type ? std::string_view{} : decoder.outer;
+    if (!decoder.where.empty() && decoder.outer != decoder.type && !decoder.outer.empty() &&
+        family_of(decoder.outer) == nullptr && decoder_of(decoder.outer).empty()) {
+        in.note(Origin::assumed, "/model_type", std::string{decoder.outer} + " is not known here: " + decoder.where +
+                " is read as its decoder");
+    }
+    const JsonValue beside = root["num_hidden_layers"];
+    if (!decoder.where.empty() && beside.is_whole() && decoder.block["num_hidden_layers"].is_whole() &&
+        beside.whole() != decoder.block["num_hidden_layers"].whole()) {
+        in.note(Origin::derived, decoder.where + "/num_hidden_layers",
+                decoder.block["num_hidden_layers"].shown() + "; the " + beside.shown() + " beside it are not read");
+    }
     model.class_name = std::string{};
     root["architectures"].each([&](u32 i, std::string_view, JsonValue item) {
         if (i == 0) {
@@ -106,9 +117,19 @@ inline void add_facts(Lowering& in, const Decoder& decoder, JsonValue root) {
         const JsonValue said = decoder.block[key].given() ? decoder.block[key] : root[key];
         model.experts = larger(model.experts, said.is_whole() ? said.whole() : said.is_array() ? said.size() : 0);
     }
+    for (const char* key : {"intermediate_size", "moe_intermediate_size"}) {  // the second, where both are
+        const JsonValue said = decoder.block[key];
+        model.expert_width = model.experts != 0 && said.is_whole() ? said.whole() : model.expert_width;
+    }
     model.model_dtype = text_of(decoder.block, root, {"dtype", "torch_dtype"});
     const JsonValue inner = decoder.block["quantization_config"];
     const JsonValue quantization = inner.is_object() ? inner : root["quantization_config"];
+    const JsonValue of_experts = decoder.block["expert_dtype"];  // DeepSeek-V4's may be in 4 bits beside FP8
+    if (quantization["quant_method"].text() == "fp8" && (!of_experts.given() || of_experts.text() == "fp8")) {
+        quantization["weight_block_size"].each([&](u32 i, std::string_view, JsonValue rows) {
+            model.weight_block = i == 0 ? rows.whole() : model.weight_block;
+        });
+    }
     model.kv_dtype_hint = kv_hint(quantization);
     if (!model.kv_dtype_hint.empty()) {
         const bool scheme = quantization["kv_cache_scheme"].given();
@@ -163,8 +184,9 @@ inline void add_extent(Lowering& in, JsonValue block, JsonValue root) {
 
 inline Problem unknown_type(const Decoder& decoder) {
     if (decoder.type.empty()) {
-        return {Trouble::unknown, decoder.where + "/model_type", "nothing", "a model_type",
-                "is this a model's config.json?"};
+        const JsonValue said = decoder.block["model_type"];
+        return {Trouble::unknown, decoder.where + "/model_type", said.given() ? said.shown() : "nothing",
+                "a model_type", "is this a model's config.json?"};
     }
     return {Trouble::unknown, decoder.where + "/model_type", '"' + std::string{decoder.type} + '"',
             "an architecture with a known rule", "nearest: " + nearest_types(decoder.type)};
@@ -178,6 +200,10 @@ inline std::optional<Problem> wrong_key(JsonValue root, const Decoder& decoder) 
         }
         if (std::optional<Problem> problem = misnamed(block, where)) {
             return problem;
+        }
+        if (const JsonValue inner = block["text_config"]; !where.empty() && inner.is_object() && inner.size() > 0) {
+            return Problem{Trouble::invalid, where + "/text_config", "a decoder's block inside a decoder's block",
+                           "the decoder's own keys", {}};
         }
     }
     return std::nullopt;

@@ -52,6 +52,8 @@ struct ReadModel {
     u64 rope_in_latent = 0;    ///< rotated elements that are part of the latent vector (DeepSeek-V4)
     u64 expanded_elements = 0; ///< per token and layer where MLA heads are cached expanded (plain transformers)
     u64 experts = 0;           ///< routed experts of a layer; 0: a dense model, or not said
+    u64 expert_width = 0;      ///< rows of an expert's gate and up matrices; 0: no experts, or not said
+    u64 weight_block = 0;      ///< rows that one scale of a quantised matrix covers; 0: not quantised in blocks
     IndexFacts index{};
     bool is_draft = false;     ///< the file is itself a draft model (EAGLE, DFlash, DSpark)
     friend bool operator==(const ReadModel&, const ReadModel&) = default;

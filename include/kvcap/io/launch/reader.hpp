@@ -254,8 +254,12 @@ private:
 
     void finish() {
         read_.no_split = experts_.uneven(read_.tp);
-        if (read_.engine == "vllm" && expert_parallel_ && read_.dp > 1) {
-            read_.attention_dp = read_.tp == 1;  // each data-parallel rank is one that holds whole requests
+        if (read_.engine == "sglang" && experts_.ranks > 1 && !read_.attention_dp) {
+            read_.flags["ep-size"] = std::to_string(experts_.ranks);
+        }
+        if (read_.engine == "vllm" && expert_parallel_) {
+            // each data-parallel rank is one that holds whole requests
+            read_.attention_dp = read_.tp == 1 && read_.dp > 1;
             read_.attention_dp ? static_cast<void>(read_.tp = std::exchange(read_.dp, 1))
                                : static_cast<void>(read_.flags["enable-expert-parallel"]);
         }
