@@ -186,6 +186,73 @@ TEST_CASE("settings of single layers", "[hf]") {
     CHECK(own.spec.form_of(own.spec.caches[1]).streams[1].heads == 2);
     CHECK(refused(R"({"model_type": "deepseek_v3", "per_layer_config": {"0": {"head_dim": 1}}})").where ==
           "/per_layer_config/0/");
+    const auto why = [](const std::string& settings) {
+        return refused(R"({"model_type": "llama", "num_hidden_layers": 3, "num_attention_heads": 8, "hidden_size": )"
+                       R"(512, "per_layer_config": )" +
+                       settings + "}")
+            .text();
+    };
+    CHECK(why(R"({"3": {"head_dim": 64}})") == R"(/per_layer_config: "3"; wanted layers from 0 to 2)");
+    CHECK(why(R"({"one": {"head_dim": 64}})") == R"(/per_layer_config: "one"; wanted layers from 0 to 2)");
+    CHECK(why(R"({"": {}})") == R"(/per_layer_config: ""; wanted layers from 0 to 2)");
+    CHECK(why(R"({"12345678901234567890": {}})") ==
+          R"(/per_layer_config: "12345678901234567890"; wanted layers from 0 to 2)");
+    CHECK(why(R"({"1": 7})") == "/per_layer_config/1: 7; wanted an object");
+    CHECK(why(R"({"1": {"num_key_value_heads": 3}})") ==
+          "/per_layer_config/1/num_key_value_heads: 3 key heads for 8 query heads; wanted a divisor of the query "
+          "heads");
+    CHECK(why(R"({"1": {"head_dim": 0}})") ==
+          "/per_layer_config/1/head_dim: 0; wanted an integer from 1 to 1048576");
+}
+
+TEST_CASE("what a file says twice, or of something unknown, is noted", "[hf]") {
+    CHECK(note_at(R"({"model_type": "foo_vl", "text_config": {"model_type": "llama", "num_hidden_layers": 2}})",
+                  "/model_type") == "foo_vl is not known here: /text_config is read as its decoder");
+    CHECK(note_at(R"({"model_type": "llava", "text_config": {"model_type": "llama", "num_hidden_layers": 2}})",
+                  "/model_type") == "no note at /model_type");
+    CHECK(note_at(R"({"model_type": "llava", "num_hidden_layers": 3,
+                      "text_config": {"model_type": "llama", "num_hidden_layers": 2}})",
+                  "/text_config/num_hidden_layers") == "2; the 3 beside it are not read");
+    const std::string open = R"({"model_type": "gemma3_text", "num_hidden_layers": 2, "sliding_window": null, )"
+                             R"("layer_types": ["full_attention", "sliding_attention"]})";
+    CHECK(note_at(open, "/layer_types/1") ==
+          "listed as sliding or chunked, and no size is said: such layers keep every token");
+    CHECK(window_of(read(open), 1) == 0);
+    CHECK(refused(R"({"model_type": 3})").found == "3");
+    CHECK(refused(R"({"model_type": "llama", "num_hidden_layers": 1000})").where == "/num_hidden_layers");
+}
+
+TEST_CASE("an indexer's key decides, whatever the model_type", "[hf]") {
+    const std::string sizes = R"("num_hidden_layers": 2, "kv_lora_rank": 512, "qk_rope_head_dim": 64, )"
+                              R"("index_topk": 2048, "index_head_dim": 128, "index_n_heads": 64})";
+    const ReadModel sparse = read(R"({"model_type": "deepseek_v32", )" + sizes);
+    const ReadModel named = read(R"({"model_type": "deepseek_v3", )" + sizes);
+    CHECK(named.spec == sparse.spec);
+    CHECK(named.index == sparse.index);
+}
+
+TEST_CASE("experts' width and the block of their scales", "[hf]") {
+    const std::string moe = R"({"model_type": "qwen3_moe", "num_hidden_layers": 1, "intermediate_size": 6144, )"
+                            R"("moe_intermediate_size": 768, "num_experts": 128)";
+    const std::string fp8 = R"(, "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 64]})";
+    CHECK(read(moe + fp8 + "}").weight_block == 128);
+    CHECK(read(moe + fp8 + "}").expert_width == 768);
+    CHECK(read(moe + fp8 + R"(, "expert_dtype": "fp4"})").weight_block == 0);
+    CHECK(read(moe + "}").weight_block == 0);
+    CHECK(read(R"({"model_type": "llama", "num_hidden_layers": 1, "intermediate_size": 6144})").expert_width == 0);
+}
+
+TEST_CASE("a switch that is off beside layers that are listed as sliding", "[hf]") {
+    const std::string head = R"({"model_type": "qwen3", "num_hidden_layers": 2, "sliding_window": 64, )"
+                             R"("layer_types": ["full_attention", "sliding_attention"])";
+    CHECK(refused(head + R"(, "use_sliding_window": false})").text() ==
+          R"(/layer_types/1: "sliding_attention"; wanted no sliding layer beside use_sliding_window: false)");
+    CHECK(window_of(read(head + R"(, "use_sliding_window": true})"), 1) == 64);
+    CHECK(window_of(read(head + "}"), 1) == 64);
+    CHECK_FALSE(read_config(R"({"model_type": "smollm3", "num_hidden_layers": 1, "sliding_window": 64, )"
+                            R"("layer_types": ["sliding_attention"], "use_sliding_window": false})"));
+    CHECK_FALSE(read_config(R"({"model_type": "qwen2_moe", "num_hidden_layers": 1, "sliding_window": 64, )"
+                            R"("layer_types": ["sliding_attention"], "use_sliding_window": false})"));
 }
 
 TEST_CASE("a key of another type is refused at its place, never read as absent", "[hf]") {
@@ -198,6 +265,11 @@ TEST_CASE("a key of another type is refused at its place, never read as absent",
         {R"({"model_type": "qwen3_5_text", "mamba_ssm_dtype": -7})", "/mamba_ssm_dtype"},
         {R"({"model_type": "gemma3_text", "sliding_window_pattern": 0})", "/sliding_window_pattern"},
         {R"({"model_type": "llama", "max_position_embeddings": -5})", "/max_position_embeddings"},
+        {R"({"model_type": "llama", "max_position_embeddings": "8k"})", "/max_position_embeddings"},
+        {R"({"model_type": "llama", "quantization_config": "fp8"})", "/quantization_config"},
+        {R"({"model_type": "llama", "per_layer_config": [1]})", "/per_layer_config"},
+        {R"({"model_type": "llava", "text_config": {"model_type": "llama", "text_config": {"hidden_size": 1}}})",
+         "/text_config/text_config"},
     };
     for (const auto& file : files) {
         INFO(file.first);

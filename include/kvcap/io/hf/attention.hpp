@@ -3,6 +3,7 @@
 // a chunk. A family gives the rule that says which; an explicit `layer_types` overrules it.
 #pragma once
 
+#include <algorithm>
 #include <kvcap/io/hf/pattern.hpp>
 #include <kvcap/layer/retain.hpp>
 #include <kvcap/layer/shared.hpp>
@@ -46,6 +47,12 @@ inline void put_attention(Lowering& in, const std::vector<Mixer>& kinds, const A
                     "full_attention, sliding_attention or chunked_attention");
         }
         in.put(i, caches.of(kinds[i]));
+    }
+    const auto open = [&](Mixer kind) { return kind != Mixer::full && caches.of(kind)[0] == caches.full[0]; };
+    const auto first = std::find_if(kinds.begin(), kinds.end(), open);
+    if (in["layer_types"].given() && first != kinds.end()) {
+        in.note(Origin::assumed, in.pointer("layer_types") + '/' + std::to_string(first - kinds.begin()),
+                "listed as sliding or chunked, and no size is said: such layers keep every token");
     }
 }
 

@@ -210,6 +210,15 @@ public:
         model.spec.layers = layers;
         model.spec.query_heads = query_heads;
         model.query_heads = query_heads;
+        per_layer_.each([&](u32, std::string_view layer, JsonValue own) {
+            const bool digits = layer.find_first_not_of("0123456789") == std::string_view::npos;
+            if (!digits || layer.empty() || layer.size() > 9 || std::stoul(std::string{layer}) >= layers) {
+                fail(pointer("per_layer_config"), '"' + std::string{layer} + '"',
+                     "layers from 0 to " + std::to_string(layers - 1));
+            } else if (own.given() && !own.is_object()) {
+                fail(pointer("per_layer_config") + '/' + std::string{layer}, own.shown(), "an object");
+            }
+        });
     }
     void put(u32 layer, const LayerForms& forms) {
         const JsonValue own =
@@ -243,8 +252,9 @@ private:
                 continue;
             }
             if (own["num_key_value_heads"].given()) {
-                stream.heads = static_cast<u32>(
-                    checked(own["num_key_value_heads"], where + "num_key_value_heads", 1, most_size));
+                const std::string at = where + "num_key_value_heads";
+                const u64 kv = checked(own["num_key_value_heads"], at, 1, most_size);
+                stream.heads = heads_ == 0 ? static_cast<u32>(kv) : grouped(heads_, static_cast<u32>(kv), at);
             }
             const JsonKey narrow =
                 stream.role == Role::value && own["v_head_dim"].given() ? "v_head_dim" : "head_dim";
@@ -263,7 +273,7 @@ private:
             return;
         }
         if (const Errc code = spec.add(layer, form); code != Errc::ok) {
-            fail(at_,
+            fail(pointer("num_hidden_layers"),
                  "layer " + std::to_string(layer) + " as cache " + std::to_string(spec.caches.size() + 1),
                  "at most " + std::to_string(spec.caches.capacity()) + " caches of " +
                      std::to_string(spec.forms.capacity()) + " kinds");

@@ -9,7 +9,7 @@
 
 namespace kvcap::inline v1::hf {
 
-enum class Wanted : u8 { block, count, size, text, items };
+enum class Wanted : u8 { block, count, size, pattern, text, items };
 
 struct TypedKey {
     JsonKey key;
@@ -25,12 +25,14 @@ inline constexpr TypedKey typed_keys[] = {
     {"sparse_attention_config", Wanted::block},
     {"efficient_attention_config", Wanted::block},
     {"attn_config", Wanted::block},
+    {"quantization_config", Wanted::block},
+    {"per_layer_config", Wanted::block},
     {"kv_lora_rank", Wanted::count},
     {"qk_rope_head_dim", Wanted::count},
     {"mamba_ssm_dtype", Wanted::text},
     {"mamba_ssm_cache_dtype", Wanted::text},
     {"layer_types", Wanted::items},
-    {"sliding_window_pattern", Wanted::size},
+    {"sliding_window_pattern", Wanted::pattern},
     {"max_position_embeddings", Wanted::size},
 };
 
@@ -39,6 +41,7 @@ constexpr const char* words_of(Wanted wanted) noexcept {
         case Wanted::block: return "an object";
         case Wanted::count: return "a whole number, not negative";
         case Wanted::size: return "a whole number of at least 1 and at most 2^40";
+        case Wanted::pattern: return "a whole number of at least 1, or letters";
         case Wanted::text: return "a text";
         case Wanted::items: return "a list with an entry for each layer";
     }
@@ -49,9 +52,8 @@ inline bool suits(JsonValue value, Wanted wanted) noexcept {
     switch (wanted) {
         case Wanted::block: return value.is_object();
         case Wanted::count: return value.is_whole();
-        case Wanted::size:
-            return value.is_text() ||
-                   (value.is_whole() && value.whole() != 0 && value.whole() <= (u64{1} << 40));
+        case Wanted::size: return value.is_whole() && value.whole() != 0 && value.whole() <= (u64{1} << 40);
+        case Wanted::pattern: return value.is_text() || suits(value, Wanted::size);
         case Wanted::text: return value.is_text();
         case Wanted::items: return value.is_array() && value.size() != 0;
     }

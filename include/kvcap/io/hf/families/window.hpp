@@ -13,9 +13,24 @@ inline void all_slide(Lowering& in) {
     attention_layers(in, window, [=](u32) { return window == 0 ? Mixer::full : Mixer::sliding; });
 }
 
+/// `use_sliding_window`, off unless said. Turned off beside layers that are listed as sliding it is refused: the
+/// configuration classes drop the window then, and the model finds none.
+inline bool window_switch(Lowering& in) {
+    const bool on = in.flag("use_sliding_window", false);
+    if (in["use_sliding_window"].is_false() && in.window() != 0) {
+        in["layer_types"].each([&](u32 i, std::string_view, JsonValue kind) {
+            if (mixer_named(kind.text()) == Mixer::sliding) {
+                in.fail(in.pointer("layer_types") + '/' + std::to_string(i), kind.shown(),
+                        "no sliding layer beside use_sliding_window: false");
+            }
+        });
+    }
+    return on;
+}
+
 /// Qwen2, Qwen3: off unless `use_sliding_window`; then layers from `max_window_layers` on slide.
 inline void switched(Lowering& in) {
-    const bool on = in.flag("use_sliding_window", false);
+    const bool on = window_switch(in);
     const bool listed = in["layer_types"].given();
     const u64 from =
         on && !listed ? in.size({"max_window_layers"}, in.defaults().layers == 80 ? 80 : 28, 0, most_layers)
@@ -26,7 +41,7 @@ inline void switched(Lowering& in) {
 
 /// Qwen2-MoE: with the switch, even layers below `max_window_layers` slide.
 inline void switched_even(Lowering& in) {
-    const bool on = in.flag("use_sliding_window", false);
+    const bool on = window_switch(in);
     const u64 below = on ? in.size({"max_window_layers"}, 28, 0, most_layers) : 0;
     attention_layers(in, on || in["layer_types"].given() ? in.window() : 0,
                      [=](u32 i) { return i % 2 == 0 && i < below ? Mixer::sliding : Mixer::full; });
@@ -84,7 +99,7 @@ inline void every_4th_from_0(Lowering& in) {
 
 /// SmolLM3: layers without rope slide, only with `use_sliding_window`.
 inline void smollm3(Lowering& in) {
-    const bool on = in.flag("use_sliding_window", false);
+    const bool on = window_switch(in);
     const std::vector<u64> rope = numbers(in, in["no_rope_layers"], in.pointer("no_rope_layers"), 0);
     const u32 interval = on && rope.empty() ? in.size({"no_rope_layer_interval"}, 4) : 1;
     attention_layers(in, on || in["layer_types"].given() ? in.window() : 0, [&](u32 i) {
