@@ -213,6 +213,12 @@ void answer_presence(const ReuseOptions& options, const ReuseScenario& asked, co
     }
     scenario.ask.grid.unit = greatest_common_divisor(asked.ask.grid.unit, hit->alignment);
     scenario.ask.grid.tail = hit->tail;
+    if (scenario.ask.grid.unit != asked.ask.grid.unit) {
+        engine.note(Origin::derived, "unit_tokens",
+                    fmt::format("{} rather than {}: what {} hits ends on multiples of it",
+                                report::grouped(scenario.ask.grid.unit), report::grouped(asked.ask.grid.unit),
+                                engine.title()));
+    }
     const Answered answered{scenario};
     if (options.output.json) {
         return session.print(presence_json(engine, answered, *hit));

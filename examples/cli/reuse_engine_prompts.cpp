@@ -205,7 +205,10 @@ Replay trtllm_replay(UnderEngine& engine, const Prompts& prompts) {
 std::string request_lines(const Replayed& one) {
     std::string out = one.rejected ? "          the pool has no room for it\n" : "";
     out += lifted_lines(one.lifted, true);
-    if (one.other != 0) {
+    if (one.hit > one.seen) {
+        out += "          more than seen: the engine's key takes a salt for an adapter of that\n"
+               "          name, and another's pages are read\n";
+    } else if (one.other != 0) {
         out += fmt::format("          {} are those of a prompt with another salt or adapter\n",
                            report::grouped(one.other));
     }

@@ -118,6 +118,42 @@ void check_replayed(const report::Replayed& one) {
 
 }  // namespace
 
+TEST_CASE("what was computed before: a tree of tokens against every request", "[reuse]") {
+    Random random{2026};
+    for (u32 round = 0; round < 2000; ++round) {
+        report::Earlier earlier;
+        std::vector<report::ReplayRequest> requests;
+        for (u64 left = random.in(1, 12); left > 0; --left) {
+            report::ReplayRequest now{};
+            now.salt = random.chance(33) ? "x" : "";
+            now.adapter = random.chance(33) ? "x" : "";
+            for (u64 i = random.in(1, 6); i > 0; --i) {
+                now.tokens.push_back(random.in(0, 1));
+            }
+            for (u64 i = random.in(0, 2); i > 0; --i) {
+                now.generated.push_back(random.in(0, 1));
+            }
+            u64 seen = 0;
+            u64 other = 0;
+            for (const report::ReplayRequest& one : requests) {
+                const std::vector<u64> before = one.computed();
+                u64 same = 0;
+                while (same < before.size() && same + 1 < now.tokens.size() && before[same] == now.tokens[same]) {
+                    ++same;
+                }
+                u64& most = one.salt == now.salt && one.adapter == now.adapter ? seen : other;
+                most = larger(most, same);
+            }
+            report::Replayed got{};
+            earlier.look(now, got);
+            REQUIRE(got.seen == seen);
+            REQUIRE(got.other == (other > seen ? other : 0));
+            earlier.add(now);
+            requests.push_back(std::move(now));
+        }
+    }
+}
+
 TEST_CASE("vLLM never hits more than the pages held allow", "[property]") {
     Random random{property::seed()};
     INFO("seed " << property::seed());

@@ -365,6 +365,24 @@ TEST_CASE("reuse --engine: prompts one after the other", "[cli]") {
     CHECK(screen.out.find("windows and states are kept at a request's own ends only") != std::string::npos);
 }
 
+TEST_CASE("reuse --engine: a salt that an engine's key takes for an adapter", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string mixed = "a:0-600 adapter=x +8\na:0-600 salt=x +8\n";
+    const std::string said = "more than seen: the engine's key takes a salt for an adapter of that";
+    for (const auto& [engine, hit] : {std::pair{"vllm", 16}, {"sglang", 599}, {"trtllm", 0}}) {
+        INFO(engine);
+        const std::string arguments = std::string{"'4*gqa(8,128)' --engine "} + engine;
+        const json answer = prompts_json(arguments, mixed)["prompts"][1];
+        CHECK(answer["seen_tokens"] == 0);
+        CHECK(answer["hit_tokens"] == hit);
+        const std::string screen = reuse(arguments + " --prompts FILE", mixed).out;
+        CHECK((screen.find(said) != std::string::npos) == (hit != 0));
+        CHECK(program::widest(screen) <= 80);
+    }
+}
+
 TEST_CASE("reuse --engine: what is refused", "[cli]") {
     if (!program::known()) {
         return;

@@ -3,8 +3,11 @@
 // allow, and what the engine hits. Between the three stand the rules that cost something (reuse_engine.hpp).
 #pragma once
 
-#include <algorithm>
 #include <kvcap/report/reuse_engine.hpp>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 namespace kvcap::inline v1::report {
 
@@ -25,8 +28,9 @@ struct ReplayRequest {
     }
 };
 
-/// hit <= ideal <= seen. lifted: look-up rules sum to ideal - hit, the others to seen - ideal. other: tokens
-/// in common with an earlier request of another salt or adapter, when that is more than `seen`.
+/// hit <= ideal <= seen, but both are more than seen where the engine's own key takes a salt for an adapter of that
+/// name (vLLM, SGLang). lifted: look-up rules sum to ideal - hit, the others to seen - ideal. other: tokens in common
+/// with an earlier request of another salt or adapter, when that is more than `seen`.
 struct Replayed {
     u64 tokens = 0;
     u64 seen = 0;
@@ -37,34 +41,64 @@ struct Replayed {
     std::vector<Lifted> lifted{};
 };
 
-/// What was computed before.
+/// What was computed before: a tree of tokens, each with the salt and adapter that first computed up to it, and the
+/// others that did.
 class Earlier {
 public:
     /// pre: request.tokens is not empty. At most all but the last token.
     void look(const ReplayRequest& request, Replayed& result) const {
         result.tokens = request.tokens.size();
-        for (const ReplayRequest& one : requests_) {
-            const u64 same = common(one.tokens, request.tokens);
-            const bool own = one.salt == request.salt && one.adapter == request.adapter;
-            u64& most = own ? result.seen : result.other;
-            most = larger(most, same);
+        const auto known = keys_.find({request.salt, request.adapter});
+        const u64 key = known == keys_.end() ? off_scale : known->second;
+        u64 at = 0;
+        for (u64 depth = 1; depth < result.tokens; ++depth) {
+            const auto next = steps_.find({at, request.tokens[depth - 1]});
+            if (next == steps_.end()) {
+                break;
+            }
+            at = next->second;
+            const bool own = owners_[at] == key || also_.count({at, key}) != 0;
+            result.seen = own ? depth : result.seen;
+            result.other = owners_[at] != key || shared_[at] ? depth : result.other;
         }
         result.other = result.other > result.seen ? result.other : 0;
     }
     /// upto: tokens that were computed, if not all.
     void add(const ReplayRequest& request, u64 upto = off_scale) {
-        ReplayRequest& kept =
-            requests_.emplace_back(ReplayRequest{request.computed(), {}, request.salt, request.adapter});
-        kept.tokens.resize(smaller(kept.tokens.size(), upto));
+        const u64 key = keys_.emplace(std::pair{request.salt, request.adapter}, keys_.size()).first->second;
+        const std::vector<u64> computed = request.computed();
+        u64 at = 0;
+        for (u64 i = 0; i < smaller(computed.size(), upto); ++i) {
+            const auto [next, made] = steps_.emplace(Edge{at, computed[i]}, owners_.size());
+            at = next->second;
+            if (made) {
+                owners_.push_back(key);
+                shared_.push_back(false);
+            } else if (owners_[at] != key) {
+                shared_[at] = true;
+                also_.insert({at, key});
+            }
+        }
     }
 
 private:
-    static u64 common(const std::vector<u64>& before, const std::vector<u64>& now) {
-        const auto most = static_cast<std::ptrdiff_t>(smaller(before.size(), now.size() - 1));
-        return static_cast<u64>(std::mismatch(before.begin(), before.begin() + most, now.begin()).first -
-                                before.begin());
-    }
-    std::vector<ReplayRequest> requests_;
+    /// From a place in the tree: by a token, or, in `also_`, to a salt and adapter.
+    struct Edge {
+        u64 from = 0;
+        u64 by = 0;
+        friend bool operator==(const Edge&, const Edge&) = default;
+    };
+    struct Mixed {
+        std::size_t operator()(const Edge& edge) const noexcept {
+            const u64 mixed = (edge.from * 0x9e37'79b9'7f4a'7c15 ^ edge.by) * 0xff51'afd7'ed55'8ccd;
+            return static_cast<std::size_t>(mixed >> 16);
+        }
+    };
+    std::unordered_map<Edge, u64, Mixed> steps_;
+    std::unordered_set<Edge, Mixed> also_;
+    std::map<std::pair<std::string, std::string>, u64> keys_;
+    std::vector<u64> owners_{0};  ///< of each place; the first is where no token is
+    std::vector<bool> shared_{false};
 };
 
 /// Presence of one request's prompt, group by group, in pages of `page` tokens. Groups point into the words.

@@ -80,6 +80,9 @@ private:
     }
 
     void count() {
+        if (options_.tokens == off_scale && options_.window_tokens == off_scale && options_.states == off_scale) {
+            return;  // nothing is ever short
+        }
         const TreeAmounts idle = tree_.evictable();
         const TreeAmounts busy = tree_.locked();
         stored_ = {idle.full + busy.full, idle.window + busy.window, idle.states + busy.states};
