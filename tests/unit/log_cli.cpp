@@ -161,7 +161,7 @@ TEST_CASE("doctor: nothing is computed with a figure that cannot be", "[cli][log
         {"Available KV cache memory: -3.20 GiB\nGPU KV cache size: 64 tokens\n",
          {"capacity_tokens", "available_kv_gib"}},
         {"# GPU blocks: 0, # CPU blocks: 512\nMaximum concurrency for 32768 tokens per request: 0.00x\n",
-         {"gpu_blocks"}},
+         {"gpu_blocks", "concurrency"}},
         {"# GPU blocks: -5, # CPU blocks: -3\nMaximum concurrency for 0 tokens per request: 12.50x\n",
          {"gpu_blocks", "cpu_blocks", "max_model_len"}},
         {"max seq len (131072), (-16.00 GiB KV cache is needed, which is larger than the available KV cache "

@@ -102,7 +102,7 @@ TEST_CASE("vLLM: graphs, shares and suggested sizes", "[log]") {
     CHECK(said(start, "quantization") == "null");
     CHECK(figure(start, "seqs", "preempted") == 256 - 11);
     CHECK(figure(start, "seqs", "tokens_each") == std::floor(11.89 * 32'768 / 256));
-    CHECK(finding(start, "seqs").change == "allow 1,521 tokens a request, or 11 requests");
+    CHECK(finding(start, "seqs").change == "allow 11 requests, or fewer tokens each: `kvcap pools` says how many");
     CHECK(figure(start, "graph-reserve", "unused_gib") == about(0.3));
     CHECK(figure(start, "graph-reserve", "gain") == about(0.02));
     CHECK(finding(start, "graph-reserve").gain_bytes == about(0.3 * gib));
@@ -342,6 +342,19 @@ TEST_CASE("vLLM: why a start failed", "[log]") {
     CHECK(said("max seq len (8192), (1.00 GiB KV cache is needed\nmax seq len (8192), (1.00 GiB KV cache is "
                "needed\n",
                "error_times") == "2");
+}
+
+TEST_CASE("vLLM: more sequences than blocks of states", "[log]") {
+    const std::string log =
+        "Available KV cache memory: 4.00 GiB\nERROR [core.py:1] ValueError: max_num_seqs (256) exceeds available Mamba "
+        "cache blocks (61). Each decode sequence requires one Mamba cache block, so CUDA graph capture cannot "
+        "proceed.\n"
+        "EngineCore failed to start.\n";
+    CHECK(said(log, "error_category") == "seqs_exceed_states");
+    CHECK(said(log, "state_blocks") == "61");
+    const auto found = finding(only(log), "state-blocks");
+    CHECK(found.seen == "max_num_seqs 256, the pool has 61 blocks for states");
+    CHECK(found.change == "--max-num-seqs 61, or more memory for the pool");
 }
 
 TEST_CASE("characters that a screen may show, and those that it must not", "[log]") {

@@ -30,6 +30,7 @@ inline void diagnose(Diagnosis& on) {
     graphs(on);
     suggestions(on);
     too_long(on);
+    too_few_states(on);
     auto_fit(on);
     refused(on);
     budget(on);

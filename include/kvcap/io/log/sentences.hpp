@@ -11,6 +11,7 @@
 #include <kvcap/io/log/sglang_settle.hpp>
 #include <kvcap/io/log/trtllm.hpp>
 #include <kvcap/io/log/vllm_rules.hpp>
+#include <kvcap/io/log/vllm_settle.hpp>
 
 namespace kvcap::inline v1::logs {
 

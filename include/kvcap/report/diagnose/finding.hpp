@@ -122,7 +122,8 @@ inline void per_token(Diagnosis& on, std::string_view amount, double tokens, dou
     }
     on.add(
           "bytes-per-token", {amount},
-          said("{} GiB of cache for {} tokens", on.text(amount), commas(tokens)),
+          parts == 1 ? said("{} GiB of cache for {} tokens", on.text(amount), commas(tokens))
+                     : said("{} GiB of keys, and as much of values, for {} tokens", on.text(amount), commas(tokens)),
           said(
               "on average {} to {} bytes a token{}", commas(std::ceil(low)), commas(std::floor(high)),
               known(round.value) ? said("; the round number in between is {}", commas(round.value)) : ""))

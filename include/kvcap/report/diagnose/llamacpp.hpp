@@ -55,7 +55,8 @@ inline void quantised(Diagnosis& on, const std::string& type, double amount) {
     const auto told = [&](const Finding& one) { return one.kind == "q4-is-4.5-bits"; };
     if (type == "f16" || type == "bf16") {
         Finding& found = on.add("quantise", {}, said("{:.2f} MiB in {}", amount, type),
-                                said("q8_0 would take {:.0f} MiB", amount * q8_of_f16), "-ctk q8_0 -ctv q8_0");
+                                said("q8_0 would take {:.0f} MiB", amount * q8_of_f16),
+                                on.facts().has("ollama_words") ? "OLLAMA_KV_CACHE_TYPE=q8_0" : "-ctk q8_0 -ctv q8_0");
         found.with("q4_mib", amount * 18 / 64)
             .with("q8_mib", amount * q8_of_f16)
             .with("gain_mib", amount * (1 - q8_of_f16));

@@ -23,7 +23,9 @@ inline void ollama_devices(Diagnosis& on) {
         Finding& found =
             on.add("kv-follows-layers", {},
                    said("{:.1f} GiB of cache on the card, {:.1f} GiB on the host", card / gib, host / gib),
-                   "the cache is split as the layers are", "OLLAMA_KV_CACHE_TYPE=q8_0");
+                   host > 0 && card > 0 ? "the cache is split as the layers are"
+                                        : "the cache lies where the layers are",
+                   "OLLAMA_KV_CACHE_TYPE=q8_0");
         found.with("cpu_share", host / (card + host))
             .with("kv", card / gib)
             .with("graph", graph / gib)

@@ -83,18 +83,24 @@ inline void reported(Diagnosis& on) {
     }
 }
 
+/// A share of the length holds as many more requests only where every block is of one group, which no count made of
+/// requests tells: states, windows and drafts take theirs whatever the length.
 inline void sequences(Diagnosis& on) {
     const double allowed = on["max_num_seqs"], at_once = on["concurrency"], length = on["max_model_len"];
     if (known(allowed, at_once)) {
         const bool fits = at_once >= allowed;
+        const bool one_group = token_rule(on) == TokenRule::blocks &&
+                               std::abs(on["capacity_tokens"] / length - at_once) <= 0.0051;
+        const double whole = std::max(1.0, std::floor(at_once));
+        const Sentence requests = said("{:.0f} {}", whole, whole == 1 ? "request" : "requests");
         on.add("seqs", {"max_num_seqs", "concurrency"},
                said("max_num_seqs {:.0f}, {} full-length requests fit", allowed, on.text("concurrency")),
                fits ? "all of them fit at full length; the rest keeps cached prefixes"
                     : "at full length some are preempted",
-               fits ? ""
-                    : said("allow {} tokens a request, or {:.0f} requests",
-                           commas(std::floor(at_once * length / allowed)),
-                           std::max(1.0, std::floor(at_once))))
+               fits        ? ""
+               : one_group ? said("allow {} tokens a request, or {}", commas(std::floor(at_once * length / allowed)),
+                                  requests)
+                           : said("allow {}, or fewer tokens each: `kvcap pools` says how many", requests))
             .with("seqs", allowed)
             .with("concurrency", at_once)
             .with("preempted", std::max(0.0, allowed - std::floor(at_once)))

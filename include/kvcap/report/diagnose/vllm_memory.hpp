@@ -44,6 +44,7 @@ inline void too_long(Diagnosis& on) {
                said("every layer grows with the length: {} bytes a token", commas(rate.value)))
             .with("bytes_per_token", rate.value)
             .with("fp8_gib", need / 2);
+        return;  // what two rounded points leave over is no part of its own
     }
     const double digits = on.high("needed_kv_gib") - need + on.high("available_kv_gib") - have;
     if (constant < -(digits * (1 + fits / (length - fits)) + 256 * slope / gib)) {
@@ -75,6 +76,19 @@ inline void auto_fit(Diagnosis& on) {
                                 said("another stage binds; {:.2f} GiB stay idle", pool - binding),
                                 "move layers towards the emptier stage");
         found.with("stage0", pool).with("binding", binding).with("idle", pool - binding);
+    }
+}
+
+/// Each running sequence holds one block of states: graphs are captured for max_num_seqs of them.
+inline void too_few_states(Diagnosis& on) {
+    const double asked = on["max_num_seqs"], blocks = on["state_blocks"];
+    if (known(asked, blocks) && asked > blocks) {
+        on.add("state-blocks", {"state_blocks"},
+               said("max_num_seqs {:.0f}, the pool has {:.0f} blocks for states", asked, blocks),
+               "each running sequence holds one: graphs cannot be captured for so many",
+               said("--max-num-seqs {:.0f}, or more memory for the pool", blocks))
+            .with("seqs", asked)
+            .with("blocks", blocks);
     }
 }
 
