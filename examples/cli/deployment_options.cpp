@@ -65,6 +65,20 @@ void note_replicas(const ShardingOptions& sharding, u64 gpus, std::vector<Note>&
     }
 }
 
+/// What one engine takes beside its cache says nothing of another's.
+void refuse_other_log(const Memory& memory, const EngineFace& face) {
+    const std::string_view by = memory.measured_by;
+    const bool same = face.name == "llamacpp" ? by == "llama.cpp" || by == "ollama"
+                      : face.name == "trtllm" ? by == "tensorrt-llm"
+                                              : by == face.name;
+    if (!by.empty() && !same && face.name != "exact") {
+        stop(Exit::usage,
+             fmt::format("--overhead-from: a log of {}; what {} takes beside its cache is another's: a log of {} is "
+                         "wanted, or --non-kv-bytes",
+                         by, by, face.title));
+    }
+}
+
 }  // namespace
 
 Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
@@ -93,13 +107,14 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
         }
     }
     on.memory = memory_of(memory, on.face->share_of_free, notes);
+    refuse_other_log(on.memory, *on.face);
     note_outside(on, notes);
     if (on.memory.by_budget && on.memory.total.value != 0 && !on.memory.weights_given && model.model != "-") {
         std::vector<Note> of_weights;  // a budget is outright: weights only say whether the GPU holds both
-        on.beside_budget = find_weights(model.model, of_weights, quantization);
+        on.beside_budget = find_weights(model.model, of_weights, {quantization, true});
     }
     if (!on.memory.by_budget && !on.memory.weights_given && model.model != "-") {
-        on.weights_known = find_weights(model.model, notes, quantization);
+        on.weights_known = find_weights(model.model, notes, {quantization, true});
         if (on.weights_known.source == WeightSource::card && asked.read.draft.layers != 0) {
             notes.push_back({Origin::assumed, "card",
                              "the weights are the sum of the model's files, its draft layers among them, which engines "

@@ -76,7 +76,8 @@ std::string verdict_words(const Finding& found) {
         fmt::format("non-KV memory {}{}", report::amount(found.non_kv),
                     found.on.memory.assumption.empty() ? "" : " assumed: " + found.on.memory.assumption);
     if (!found.fits) {
-        return fmt::format("DOES NOT FIT: non-KV memory takes {} too much on a rank   [{}; {}]",
+        const std::string refusal = found.answer.runs() ? "FIT:" : "START: " + found.answer.refusal + ";";
+        return fmt::format("DOES NOT {} non-KV memory takes {} too much on a rank   [{}; {}]", refusal,
                            report::amount_and_exact(minus(found.non_kv, *found.room).value_or({})),
                            weights_words(found), known);
     }
@@ -120,7 +121,9 @@ struct Filled {
 Filled of_sliced_rows(const PoolPlan& plan, const Lengths& lengths) {
     Filled filled{};
     for (const GroupClass& kind : plan.classes) {
-        const bool grows = kind.retention.keep == Keep::everything;
+        const Retention& kept = kind.retention;
+        const bool grows = kept.keep == Keep::everything ||
+                           (kept.keep == Keep::window && kept.span.value > (lengths.prompt + lengths.decoded).value);
         filled.held += kind.page * kind.retention.slots(lengths).value;
         filled.rate += grows ? Bytes{kind.page.value / kind.retention.stride} : Bytes{};
     }
@@ -129,9 +132,10 @@ Filled of_sliced_rows(const PoolPlan& plan, const Lengths& lengths) {
 
 Filled of_fullest_rank(const ModelSpec& model, const Lengths& lengths, const Sharding& split) {
     Filled filled{};
+    const ModelSpec growing = growing_to(model, (lengths.prompt + lengths.decoded).value);
     for (u32 stage = 0; stage < split.pp; ++stage) {
         filled.held = std::max(filled.held, value_of(fold(model, lengths, split, {.stage = stage})).per_sequence());
-        filled.rate = std::max(filled.rate, value_of(bytes_per_token(model, split, stage)));
+        filled.rate = std::max(filled.rate, value_of(bytes_per_token(growing, split, stage)));
     }
     return filled;
 }

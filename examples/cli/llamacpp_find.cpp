@@ -216,6 +216,7 @@ LlamaFinding finding_of(const LlamaOptions& o, const Model& model) {
     found.sized = !o.devices.empty() || !o.gpu.empty();
     const u32 limit = card.context == 0 ? 1U << 24 : static_cast<u32>(round_up(card.context, 256));
     const u32 all = static_cast<u32>(smaller(u64{limit} * found.options.n_seq_max, u64{1} << 30));
+    found.of_model = card.context == 0 ? 0 : all;
     if (!found.layered()) {
         found.caches = cut(found);
         found.weights = cut_weights(found);

@@ -56,17 +56,24 @@ std::string screen_of(const LlamaFinding& found, const Model& model, report::Uni
     out +=
         fmt::format("caches in all: {}\n\n{}", report::amount_and_exact({total}), device_table(found, unit));
     if (found.sized) {
-        const char* verdict = !found.fits()           ? "DOES NOT FIT"
-                              : found.model.from_file ? "FITS"
-                                                      : "FITS without its weights";
+        const char* verdict = !found.fits()            ? "DOES NOT FIT"
+                              : !found.model.from_file ? "FITS without its weights"
+                              : found.computes()       ? "FITS"
+                                                       : "FITS if compute buffers leave it";
         out += fmt::format("\n{}\n", session.bold(verdict));
         out += found.model.from_file
                    ? ""
                    : "  weights are unknown (give the GGUF file): these are caches and compute alone\n";
         out += found.largest_context == 0
                    ? fmt::format("  at -ngl {} no context fits\n", found.devices.gpu_layers)
-                   : fmt::format("  largest -c at -ngl {}: {}\n", found.devices.gpu_layers,
-                                 found.largest_context);
+                   : fmt::format("  largest -c at -ngl {}: {}{}\n", found.devices.gpu_layers, found.largest_context,
+                                 found.largest_context == found.of_model ? " (as long as the model allows)" : "");
+        out += found.model.card.context != 0 && to.n_ctx_seq > found.model.card.context
+                   ? paragraph(fmt::format("  {} tokens of a sequence are beyond the model's context of {}: "
+                                           "llama-server warns, sets the cells aside and caps requests at that length",
+                                           report::grouped(to.n_ctx_seq), report::grouped(found.model.card.context))) +
+                         '\n'
+                   : "";
         out += found.layered() ? fmt::format("  largest -ngl at -c {}: {}\n", to.n_ctx, found.most_offloaded) : "";
     }
     return out;

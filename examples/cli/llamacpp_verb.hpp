@@ -4,6 +4,8 @@
 
 #include "llamacpp.hpp"
 
+#include <algorithm>
+
 namespace kvcap::cli {
 
 struct LlamaOptions {
@@ -49,14 +51,19 @@ struct LlamaFinding {
     llamacpp::PerDevice weights{};
     u32 largest_context = 0;
     u32 most_offloaded = 0;
-    bool sized = false;  ///< devices have sizes
-
+    bool sized = false;   ///< devices have sizes
     bool by_fit = false;  ///< --fit chose n_ctx
+    u32 of_model = 0;     ///< the longest n_ctx that the model allows, for all sequences; 0: not said
 
     bool layered() const { return options.split_mode == llamacpp::SplitMode::layer; }
     u64 on(int device) const {
         const u64 compute = device == llamacpp::on_cpu ? 0 : memory.compute[device];
         return saturating_sum(saturating_sum(caches.at(device), weights.at(device)), compute);
+    }
+    /// Whether compute buffers are given: without them what fits is one of what they leave.
+    bool computes() const {
+        const u64* const end = memory.compute + devices.count;
+        return std::any_of(memory.compute, end, [](u64 bytes) { return bytes != 0; });
     }
     bool fits() const {
         bool all = true;

@@ -59,6 +59,7 @@ void read_non_kv(const MemoryOptions& options, Memory& memory) {
         const MeasuredOverhead measured = overhead_from(options.overhead_from, memory.total);
         memory.non_kv_known = true;
         memory.assumption = measured.how;
+        memory.measured_by = measured.engine;
         memory.non_kv = [fixed = measured.bytes](Bytes) { return fixed; };
     } else if (!options.overhead.empty()) {
         if (options.overhead != "kaito-2026-06") {
@@ -96,6 +97,13 @@ void take_device(const MemoryOptions& options, Memory& memory, std::vector<Note>
     }
 }
 
+/// "rtx4090" of "RTX 4090" and "rtx-4090".
+std::string bare(const std::string& name) {
+    std::string out = io::lower_case(name);
+    std::erase_if(out, [](char c) { return c == ' ' || c == '-' || c == '_'; });
+    return out;
+}
+
 }  // namespace
 
 Gpu gpu_named(const std::string& name, std::string_view else_wanted) {
@@ -107,7 +115,7 @@ Gpu gpu_named(const std::string& name, std::string_view else_wanted) {
             names.push_back(other);
         }
         for (const std::string& each : names) {
-            if (io::lower_case(each) == io::lower_case(name)) {
+            if (bare(each) == bare(name)) {
                 return gpu_of(row);
             }
         }
@@ -175,6 +183,9 @@ Memory memory_of(const MemoryOptions& options, bool share_of_free, std::vector<N
         return memory;
     }
     if (memory.total.value == 0) {
+        if (!options.gpu_mem.empty()) {
+            stop(Exit::usage, "--gpu-mem: " + options.gpu_mem + " is no memory; wanted a size such as 80GiB");
+        }
         stop(Exit::usage, "no memory is said: give --gpu NAME, --gpu-mem 80GiB, or --kv-budget 40GiB");
     }
     if (options.fraction_of != "total" && options.fraction_of != "free" && options.fraction_of != "auto") {

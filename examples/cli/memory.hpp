@@ -34,9 +34,16 @@ struct RankWeights {
     std::string how{};
 };
 
-/// Weights of the model that the argument names: source `unknown` when nothing tells. quantization: in what the engine
-/// is told to store those of a checkpoint of 16 bits. A usage error for a format whose size is not known here.
-Weights find_weights(const std::string& argument, std::vector<Note>& notes, const std::string& quantization = {});
+/// What an engine makes of a checkpoint as it loads it. quantization: in what it is told to store one of 16 bits.
+/// in_16_bits: it casts one of 32.
+struct Loading {
+    std::string quantization{};
+    bool in_16_bits = false;
+};
+
+/// Weights of the model that the argument names: source `unknown` when nothing tells. A usage error for a quantization
+/// whose size is not known here.
+Weights find_weights(const std::string& argument, std::vector<Note>& notes, const Loading& loading = {});
 
 /// Its parts as files or a card have them, else as 16 bits a parameter whatever the config says of their storage.
 Weights parts_of_weights(const std::string& argument);
@@ -78,10 +85,11 @@ struct MemoryOptions {
     bool of_free(bool of_engine) const { return fraction_of == "free" || (fraction_of == "auto" && of_engine); }
 };
 
-/// Non-KV memory of a rank that a log states; how: the sum, for the screen.
+/// Non-KV memory of a rank that a log states; how: the sum, for the screen. engine: as the log's reader names it.
 struct MeasuredOverhead {
     Bytes bytes{};
     std::string how{};
+    std::string engine{};
 };
 /// A number above 0 and at most 1, or a usage error.
 double share_of(const std::string& text);
@@ -102,6 +110,7 @@ struct Memory {
     std::optional<double> util{};  ///< none: as the engine does
     bool non_kv_known = false;
     std::string assumption;  ///< the name of --overhead, if that is where non-KV memory comes from
+    std::string measured_by; ///< the engine of --overhead-from's log, likewise
     std::function<Bytes(Bytes weights)> non_kv;
     bool weights_given = false;
     Bytes weights{};

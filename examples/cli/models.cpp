@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kvcap models [WORDS]: the models known by name, with kinds, layers and bytes per token.
 #include "cards.hpp"
+#include "screen.hpp"
 #include "cli.hpp"
 #include "options.hpp"
 
@@ -21,17 +22,20 @@ struct Row {
     const Card* card = nullptr;
     Model model;
     Bytes per_token{};
+    Bytes growing{};  ///< a token's, where its context fills no window
     Bytes state{};
 };
 
 Row row_of(const Card& card) {
     ModelOptions options;
     options.model = card.name;
-    Row row{.card = &card, .model = load(options), .per_token = {}, .state = {}};
+    Row row{.card = &card, .model = load(options), .per_token = {}, .growing = {}, .state = {}};
     report::SizeQuestion asked{};
     asked.points.push_back({1, 1, {.prompt = {1}}});
     const report::SizeAnswer size = value_of(report::answer(row.model.spec, asked), card.name);
     row.per_token = size.per_token;
+    const u64 context = row.model.read.max_context;
+    row.growing = context == 0 ? row.per_token : value_of(bytes_per_token(growing_to(row.model.spec, context)));
     row.state = size.state;
     return row;
 }
@@ -49,7 +53,7 @@ std::string screen(const std::vector<Row>& rows) {
     std::size_t rates = 9;
     for (const Row& row : rows) {
         names = std::max(names, row.card->name.size());
-        rates = std::max(rates, report::exact(row.per_token).size());
+        rates = std::max(rates, report::exact(row.growing).size());
     }
     const std::size_t others = 2 + names + 2 + 6 + 2 + 2 + rates;
     const std::size_t kinds = others + 12 > 80 ? 12 : 80 - others;
@@ -57,10 +61,10 @@ std::string screen(const std::vector<Row>& rows) {
     report::Table table{{Align::left, Align::right, Align::left, Align::right}};
     table.row({"model", "layers", "kinds", "per token"});
     for (const Row& row : rows) {
-        const bool grows = row.per_token.value != 0 || row.state.value == 0;
+        const bool grows = row.growing.value != 0 || row.state.value == 0;
         table.row({std::string{row.card->name}, report::grouped(row.model.spec.all_layers()),
                    shortened(report::kinds_words(row.model.spec), kinds),
-                   grows ? report::exact(row.per_token) : "-"});
+                   grows ? report::exact(row.growing) : "-"});
     }
     return table.text() + report::counted(rows.size(), "model", "models") + '\n';
 }

@@ -23,7 +23,7 @@ MeasuredOverhead overhead_from(const std::string& path, Bytes total) {
         }
         if (const auto measured = report::overhead_of(start, static_cast<double>(total.value))) {
             return {{static_cast<u64>(std::min(measured->bytes, 9e15))},
-                    fmt::format("{} of {}: {}", start.engine, path, measured->how)};
+                    fmt::format("{} of {}: {}", start.engine, path, measured->how), start.engine};
         }
     }
     std::string lacking;

@@ -17,12 +17,10 @@ const EngineFace& face_of(const Launch& launch) {
     return named.face();
 }
 
-/// Whether the line's flag is this one: whole, by its beginning where Python's parser takes that, or as a path in its
-/// JSON ("hf-overrides.rope_theta").
+/// Whether the line's flag is this one: whole, by its beginning, or as a path in its JSON ("hf-overrides.rope_theta").
 bool is_said(const Launch& launch, std::string_view name, std::string_view flag) {
     const std::string_view whole = name.substr(0, name.find('.'));
-    const bool python = launch.engine == "vllm" || launch.engine == "sglang";
-    return whole == flag || (python && whole.size() > 4 && flag.starts_with(whole) && !io::is_harmless(whole));
+    return whole == flag || (flag.starts_with(whole) && io::may_abbreviate(launch.engine, whole));
 }
 
 void refuse_unevaluated(const Launch& launch) {

@@ -97,6 +97,10 @@ void refuse_as_fit(const PlanOptions& options, const Launch& launch, Launched& g
     if (there != 0 && there < needed) {
         stop(Exit::usage, fmt::format("--gpus {} and --launch: the line needs {} GPUs", there, needed));
     }
+    if (launch.visible != 0 && launch.visible < got.on.gpus && launch.flags.count("nnodes") == 0) {
+        stop(Exit::usage, fmt::format("launch line: its server sees {} and its split needs {} GPUs",
+                                      report::counted(launch.visible, "GPU", "GPUs"), got.on.gpus));
+    }
     got.on.gpus = needed;
     note_idle(got.on, options.on.memory.gpus, got.notes);
 }
@@ -180,8 +184,30 @@ std::string verdict_words(const Launched& got) {
         return "DOES NOT FIT as asked: " + answer.unfit;
     }
     const bool open = !got.on.memory.by_budget && got.on.most_weights(got.setting).how.empty();
-    return fmt::format("{}, {}", !answer.fits() ? "DOES NOT FIT" : open ? "FITS if the weights leave it" : "FITS",
-                       margin_words(answer));
+    const bool rest = !got.on.memory.by_budget && !got.on.memory.non_kv_known;
+    const char* verdict = !answer.fits() ? "DOES NOT FIT"
+                          : open         ? "FITS if the weights leave it"
+                          : rest         ? "FITS if non-KV memory leaves it"
+                                         : "FITS";
+    return fmt::format("{}, {}", verdict, margin_words(answer));
+}
+
+/// Engines that hold back what does not fit start all the same: how many of the longest requests run at once.
+std::string at_once_line(const Launched& got) {
+    const EngineAnswer& answer = got.answer;
+    if (!answer.runs() || answer.fits() || !answer.unfit.empty() || got.on.face->name == "llamacpp") {
+        return {};
+    }
+    const Lengths& longest = got.on.mix.each.front();
+    const Demand one = demand(answer.plan, longest);
+    u64 most = off_scale;
+    for (u32 p = 0; p < answer.plan.pools.size(); ++p) {
+        most = one.units[p] == 0 ? most : smaller(most, answer.plan.pools[p].units / one.units[p]);
+    }
+    return paragraph(fmt::format("  it starts all the same: {} of {} tokens at once, and others wait",
+                                 report::counted(most, "request", "requests"),
+                                 report::grouped((longest.prompt + longest.decoded).value))) +
+           '\n';
 }
 
 /// "  weights 32.832 GiB a rank: card; non-KV memory 3.942 GiB"; nothing beside a budget.
@@ -204,7 +230,7 @@ std::string screen_of(const Launch& launch, const Launched& got, const Session& 
                "TP {} PP {} CP {} DP {}{}: {} on each rank that holds requests", got.line.tp, got.line.pp, launch.cp,
                launch.dp, launch.attention_dp ? " attention-DP" : "", load_words(got))) +
            '\n';
-    out += paragraph(verdict_words(got)) + '\n';
+    out += paragraph(verdict_words(got)) + '\n' + at_once_line(got);
     out += memory_line(got) + beyond_text(got.on, session);
     return out + notes_text(got.notes, false, session);
 }

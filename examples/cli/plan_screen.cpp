@@ -203,7 +203,10 @@ std::string plan_screen(const Search& search, const SearchResult& found, u32 top
         out += paragraph("  " + words(reason)) + '\n';
     }
     const std::string why = why_best(search, found);
-    return out + (why.empty() ? "" : paragraph("why: " + why) + '\n');
+    out += why.empty() ? "" : paragraph("why: " + why) + '\n';
+    const bool smaller_format = !found.ranked.empty() && found.ranked[0].candidate.format != 0;
+    out += smaller_format ? "what a smaller format costs in accuracy is not judged (--dtypes chooses them)\n" : "";
+    return out;
 }
 
 void write_split(report::Json& json, const Sharding& sharding, u32 dp, bool attention_dp, bool cp_among_tp) {

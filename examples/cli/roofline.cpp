@@ -157,6 +157,13 @@ void run(const RooflineOptions& options, Session& session) {
                              sheet.sequences * (options.sharding.dp_attention ? options.sharding.tp : 1))),
                          work.mixture.experts)});
     }
+    const bool narrow = !work.weights_given && work.weights.parameters != 0 &&
+                        work.weights.bytes / 3 < work.weights.parameters / 2;  // under 12 bits a parameter
+    if (narrow && options.device.compute == "bf16" && machine.gpu.dense_fp8 > 0) {
+        work.notes.push_back({Origin::assumed, "--compute",
+                              "bf16, also of these weights of 8 bits or fewer: where their matrices are multiplied in "
+                              "fp8 less time is the bound, with --compute fp8 for all of it"});
+    }
     if (!options.output.json) {
         return session.print(screen_of(work, machine, sheet, options, session) +
                              notes_text(work.notes, false, session));

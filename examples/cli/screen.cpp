@@ -142,6 +142,16 @@ std::string log_text(const std::vector<std::string>& lines, std::string_view bef
     return out;
 }
 
+ModelSpec growing_to(ModelSpec model, u64 tokens) {
+    for (LayerForm& form : model.forms) {
+        Retention& kept = form.retention;
+        if ((kept.keep == Keep::window || kept.keep == Keep::chunk) && (kept.span + kept.sinks).value > tokens) {
+            kept = {.source = kept.source, .stride = kept.stride, .lag = kept.lag};
+        }
+    }
+    return model;
+}
+
 std::string full_name(const Model& model) {
     return !model.read.name.empty() ? model.read.name
            : !model.label.empty()   ? model.label

@@ -32,6 +32,9 @@ std::size_t widest_line(std::string_view text);
 /// Each line folded like a paragraph behind `before`.
 std::string log_text(const std::vector<std::string>& lines, std::string_view before);
 
+/// The model as it grows up to `tokens`: windows and chunks that these do not fill keep every token so far.
+ModelSpec growing_to(ModelSpec model, u64 tokens);
+
 /// What JSON calls the model, the same in every verb: its Hugging Face id, else its label, else the spec line.
 std::string full_name(const Model& model);
 

@@ -79,6 +79,25 @@ Diagnosed<Weights> quantised_at_start(Diagnosed<Weights> found, const std::strin
     return all;
 }
 
+/// Engines serve in 16 bits and cast what is stored in 32 as they load it; states' few parameters in 32 bits beside
+/// others of 16 stay. Source: vLLM, SGLang and TensorRT-LLM, dtype `auto`.
+Diagnosed<Weights> cast_to_16_bits(Diagnosed<Weights> found, const std::string& method) {
+    u64 wide = 0;
+    for (WeightType& type : found ? found->types : std::vector<WeightType>{}) {
+        wide += type.dtype == "F32" ? type.bytes : 0;
+    }
+    if (!method.empty() || wide == 0 || wide <= found->bytes / 2 || wide > found->bytes) {
+        return found;
+    }
+    Diagnosed<Weights> all{spread(*found, found->source, found->bytes - wide / 2, found->types)};
+    all->parameters = found->parameters;
+    all.notes = std::move(found.notes);
+    all.notes.push_back({Origin::assumed, "dtype",
+                         "stored in 32 bits, and cast to 16 as engines load them: " + io::grouped(all->bytes) +
+                             " bytes of weights are in use"});
+    return all;
+}
+
 /// Parameters derived from a config count as 16-bit; its quantisation says otherwise. Embeddings, heads and
 /// norms stay.
 Diagnosed<Weights> requantised(Diagnosed<Weights> derived, const std::string& method) {
@@ -139,13 +158,14 @@ Counted counted_of(const std::string& argument) {
 
 }  // namespace
 
-Weights find_weights(const std::string& argument, std::vector<Note>& notes, const std::string& quantization) {
+Weights find_weights(const std::string& argument, std::vector<Note>& notes, const Loading& loading) {
     if (const std::filesystem::path gguf = io::gguf_path(argument); !gguf.empty()) {
         return of_gguf(gguf);
     }
     Counted counted = counted_of(argument);
-    const Diagnosed<Weights> found = quantised_at_start(requantised(std::move(counted.weights), counted.method),
-                                                        counted.method, quantization);
+    Diagnosed<Weights> stored = requantised(std::move(counted.weights), counted.method);
+    stored = loading.in_16_bits ? cast_to_16_bits(std::move(stored), counted.method) : std::move(stored);
+    const Diagnosed<Weights> found = quantised_at_start(std::move(stored), counted.method, loading.quantization);
     if (!found) {
         // A damaged file is a mistake; a config from which none can be counted leaves them unknown.
         const Diagnosed<Weights> files = read_safetensors(counted.folder);

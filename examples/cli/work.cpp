@@ -122,7 +122,8 @@ Work work_of(const ModelOptions& options, const ShardingOptions& sharding, const
     if (options.model == "-") {
         return work;
     }
-    work.weights = work.weights_given ? parts_of_weights(options.model) : find_weights(options.model, work.notes);
+    work.weights = work.weights_given ? parts_of_weights(options.model)
+                                      : find_weights(options.model, work.notes, {.in_16_bits = true});
     if (work.weights_given) {
         work.notes.push_back({Origin::assumed, "--weights-bytes",
                               work.weights.bytes == 0 ? "no parts are known: all are read, two bytes a parameter"

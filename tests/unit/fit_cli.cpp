@@ -2,6 +2,7 @@
 // fit, plan and what stands behind them as a script sees it: idle GPUs, the nearest miss, engines as people spell them,
 // remedies between the halves and over context ranks, states of SGLang, slots of llama-server.
 #include "checked.hpp"
+#include "folder.hpp"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -310,6 +311,25 @@ TEST_CASE("fit: a damaged safetensors file is named, not taken for unknown weigh
     std::ofstream{folder / "model.safetensors", std::ios::binary} << std::string(8, '\xff');
     refused("fit " + folder.string() + " --gpu h100 --tokens 4k --non-kv-bytes 1GiB", 3, "model.safetensors");
     fs::remove_all(folder);
+}
+
+TEST_CASE("fit: a checkpoint of 32 bits is cast to 16 as engines load it", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    const Folder folder;
+    const auto weights = [&](const std::string& stored, const std::string& more) {
+        const std::string file = folder.write("config.json", R"({"model_type": "llama", "num_hidden_layers": 2,
+            "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 128,
+            "vocab_size": 100, "weights_bytes": )" + stored + more + '}');
+        const json answer = json::parse(program::run("fit " + file + " --gpu h100 --tokens 4k --json").out);
+        return answer["weights_bytes_per_rank"].get<std::uint64_t>();
+    };
+    CHECK(weights(R"({"BF16": 1000000000})", "") == 1000000000);
+    CHECK(weights(R"({"F32": 2000000000})", "") == 1000000000);
+    CHECK(weights(R"({"F32": 2000000000, "BF16": 500})", "") == 1000000500);
+    CHECK(weights(R"({"F32": 300, "BF16": 1000000000})", "") == 1000000300);  // states' few parameters
+    CHECK(weights(R"({"F32": 2000000000})", R"(, "quantization_config": {"quant_method": "awq"})") == 2000000000);
 }
 
 TEST_CASE("fit and plan: what leaves 64 bits in a search ends the search, not the program", "[cli][fit][plan]") {

@@ -108,6 +108,13 @@ TEST_CASE("launch lines as people write them", "[launch]") {
     }
     refused("vllm serve 'm --max-model-len 8192", "an opened '");
     refused("vllm serve \"m", "an opened \"");
+    CHECK(read("CUDA_VISIBLE_DEVICES=0,1 vllm serve m -tp 4").visible == 2);
+    CHECK(read("CUDA_VISIBLE_DEVICES= vllm serve m").visible == 0);
+    CHECK(read("docker run --gpus all vllm/vllm-openai:v0.10.2 --model m").visible == 0);
+    CHECK(read("docker run --gpus 2 vllm/vllm-openai:v0.10.2 --model m").visible == 2);
+    CHECK(read("docker run --gpus=3 vllm/vllm-openai:v0.10.2 --model m").visible == 3);
+    CHECK(read("docker run --gpus '\"device=0,1\"' vllm/vllm-openai:v0.10.2 --model m").visible == 2);
+    CHECK(read("docker run -e HIP_VISIBLE_DEVICES=0 vllm/vllm-openai:v0.10.2 --model m").visible == 1);
     const Launch experts = read("vllm serve m -dp 8 --enable-expert-parallel");
     CHECK(experts.attention_dp);
     CHECK(experts.tp == 8);

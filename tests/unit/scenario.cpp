@@ -122,6 +122,12 @@ TEST_CASE("scenario: problems name their place") {
     REQUIRE(refused(with_group(R"({"needs": "everything", "page_tokens": 0, "held": []})")).where ==
             "/groups/0/page_tokens");
     REQUIRE(refused(with_group(R"({"shared_with": "full"})")).where == "/groups/0/shared_with");
+    REQUIRE(refused(with_group(R"({"name": "a", "needs": "everything", "held": []}, )"
+                               R"({"shared_with": "a", "held": [0]})"))
+                .where == "/groups/1/held");
+    REQUIRE(refused(with_group(R"({"name": "a", "needs": "everything", "held": []}, )"
+                               R"({"shared_with": "a", "needs": "window"})"))
+                .wanted == "nothing but a name beside shared_with: the other group's pages and rule hold");
     REQUIRE(refused(with_group(R"({"needs": "everything", "ranks": []})")).where == "/groups/0/ranks");
     REQUIRE(refused(with_group(R"({"needs": "everything", "ranks": [{"hold": []}]})")).where ==
             "/groups/0/ranks/0/hold");

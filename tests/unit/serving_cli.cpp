@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What TensorRT-LLM and SGLang take unsaid, keep in formats of their own and refuse: one answer from every verb.
 #include "checked.hpp"
+#include "folder.hpp"
 
 using namespace program;
 
@@ -338,6 +339,74 @@ TEST_CASE("plan --emit names the share of the split that it emits", "[cli][plan]
     const std::string share = emitted.out.substr(begin, emitted.out.find(' ', begin) - begin);
     CHECK(emitted.err.find("--util: " + share + " of a GPU's memory, what SGLang takes") != std::string::npos);
     CHECK(emitted.err.find("less with more ranks") == std::string::npos);
+}
+
+TEST_CASE("fit --overhead-from a log of another engine is refused", "[cli][log]") {
+    if (!program::known()) {
+        return;
+    }
+    const Folder folder;
+    const std::string log = folder.write("start.log", "Loading model weights took 15.0000 GB\n"
+        "the current vLLM instance can use total_gpu_memory (81.11GiB) x gpu_memory_utilization (0.90) = 73.00GiB\n"
+        "model weights take 15.00GiB; non_torch_memory takes 2.00GiB; PyTorch activation peak memory takes 6.00GiB; "
+        "the rest of the memory reserved for KV Cache is 50.00GiB.\n");
+    const std::string asked = "fit llama-3.1-8b --gpu h100 --tokens 8k --overhead-from " + log + " --engine ";
+    program::refused(asked + "sglang", 2, "--overhead-from: a log of vllm");
+    program::refused(asked + "llamacpp", 2, "a log of llama.cpp is wanted");
+    CHECK(program::run(asked + "vllm").code == 0);
+    CHECK(program::run(asked + "exact").code == 0);
+}
+
+TEST_CASE("a launch line whose server sees fewer GPUs than its split needs", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string judge = "plan --gpu h100 --non-kv-bytes 4GiB --tokens 8k --launch ";
+    program::refused(judge + "'CUDA_VISIBLE_DEVICES=0,1 vllm serve meta-llama/Llama-3.1-70B -tp 4'", 2,
+                     "its server sees 2 GPUs and its split needs 4 GPUs");
+    CHECK(program::run(judge + "'CUDA_VISIBLE_DEVICES=0,1,2,3 vllm serve meta-llama/Llama-3.1-70B -tp 4'").code == 0);
+}
+
+TEST_CASE("plan --launch: what waits is said, and what is open", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string line = "--launch 'vllm serve meta-llama/Llama-3.1-70B-Instruct -tp 4 --max-model-len 131072 "
+                             "--max-num-seqs 32'";
+    const program::Ran lacks = program::run("plan --gpu h100 --overhead kaito-2026-06 " + line);
+    CHECK(lacks.code == 1);
+    CHECK(lacks.out.find("it starts all the same: 3 requests of 131,072 tokens at once, and others wait") !=
+          std::string::npos);
+    const program::Ran open = program::run("plan --gpu h100 --launch 'vllm serve meta-llama/Llama-3.1-8B'");
+    CHECK(open.out.find("FITS if non-KV memory leaves it") != std::string::npos);
+}
+
+TEST_CASE("experts of FP8 in blocks: ranks that begin inside a block do not start", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string words = "the output_size of gate's and up's weight = 192 is not divisible by weight quantization "
+                              "block_n = 128";
+    const std::string asked = " --gpu h200 --tokens 8k --non-kv-bytes 4GiB --engine ";
+    const auto said = [](const std::string& arguments) {
+        const program::Ran ran = program::run("fit " + arguments + " --json");
+        return nlohmann::json::parse(ran.out)["refusal"].get<std::string>();
+    };
+    CHECK(said("minimax-m2.7 --tp 8" + asked + "vllm").find(words) == 0);
+    CHECK(said("minimax-m2.7 --tp 8" + asked + "vllm --enable-expert-parallel").empty());
+    CHECK(said("minimax-m2.7 --tp 4" + asked + "vllm").empty());
+    CHECK(said("minimax-m2.7 --tp 4 --dp 2" + asked + "vllm").find(words) == 0);
+    CHECK(said("qwen3-30b-a3b-fp8 --tp 4" + asked + "sglang").find(words) == 0);
+    CHECK(said("qwen3-30b-a3b-fp8 --tp 4" + asked + "sglang --ep-size 4").empty());
+    CHECK(said("deepseek-v3 --tp 16" + asked + "vllm").empty());
+    const auto line = [](const std::string& text) {
+        return program::run("plan --gpu h200 --non-kv-bytes 4GiB --tokens 8k --launch '" + text + "'").out;
+    };
+    CHECK(line("vllm serve Qwen/Qwen3-30B-A3B-FP8 -tp 4").find("DOES NOT START") != std::string::npos);
+    CHECK(line("vllm serve Qwen/Qwen3-30B-A3B-FP8 -tp 4 --enable-expert-parallel").find("FITS") != std::string::npos);
+    const std::string server = "python -m sglang.launch_server --model Qwen/Qwen3-30B-A3B-FP8 --tp 4";
+    CHECK(line(server).find("DOES NOT START") != std::string::npos);
+    CHECK(line(server + " --ep 2").find("FITS") != std::string::npos);  // 768 over 2 are 3 blocks
 }
 
 TEST_CASE("fit --overhead-from an SGLang log gives back what the log has", "[cli][log]") {

@@ -19,6 +19,36 @@ constexpr std::string_view longer_variable(std::string_view engine) noexcept {
                                 : std::string_view{};
 }
 
+/// How many devices "0,1", "GPU-x", docker's "2" or "device=0,1" are; 0: all, or not said.
+inline u32 devices_of(std::string_view said, bool counts) {
+    const std::size_t list = said.find("device=");
+    std::string_view text = list == said.npos ? said : said.substr(list + 7);
+    text = text.substr(0, text.find_first_of("\"'", 0));
+    if (text.empty() || text == "all" || text == "none" || text == "void") {
+        return 0;
+    }
+    if (counts && list == said.npos) {
+        return static_cast<u32>(smaller(launch_number(std::string{text}).value_or(0), 65536));
+    }
+    return static_cast<u32>(std::count(text.begin(), text.end(), ',') + 1);
+}
+
+/// The devices that the words before a program let it see.
+inline void take_visible(const std::vector<std::string>& words, std::size_t end, Launch& launch) {
+    for (std::size_t i = 0; i < end; ++i) {
+        const std::size_t docker = words[i].starts_with("--env=") ? 6 : words[i].starts_with("-e=") ? 3 : 0;
+        const std::string_view word = std::string_view{words[i]}.substr(docker);
+        for (const std::string_view name : {"CUDA_VISIBLE_DEVICES=", "HIP_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES="}) {
+            launch.visible = word.starts_with(name) ? devices_of(word.substr(name.size()), false) : launch.visible;
+        }
+        if (word.starts_with("--gpus")) {
+            const bool apart = word.size() == 6 && i + 1 < end;
+            const std::string_view said = apart ? std::string_view{words[i + 1]} : word.substr(smaller(word.size(), 7));
+            launch.visible = devices_of(said, true);
+        }
+    }
+}
+
 /// An engine's own variables before its program: they may say what its flags say. One is read, others are named.
 inline void take_environment(const std::vector<std::string>& words, std::size_t end, Launch& launch,
                              std::vector<Note>& notes) {
@@ -97,6 +127,7 @@ inline Diagnosed<Launch> read_server(const std::vector<std::string>& words, cons
     }
     read->servers = *servers;
     take_environment(words, server.at, *read, read.notes);
+    take_visible(words, server.at, *read);
     read->version = image_version(words, read->engine, server.at);
     return read;
 }

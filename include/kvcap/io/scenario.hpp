@@ -131,6 +131,12 @@ private:
                 fail(where + "/shared_with", one["shared_with"].shown(),
                      "the name of an earlier group with pages");
             }
+            one.each([&](u32, std::string_view key, const JsonValue& value) {
+                if (value.given() && key != "name" && key != "shared_with" && key != "comment") {
+                    fail(where + '/' + std::string{key}, value.shown(),
+                         "nothing but a name beside shared_with: the other group's pages and rule hold");
+                }
+            });
         } else if (!problem_) {
             read_rule(one, where, group.rule);
             read_pages(one, where, group);

@@ -28,7 +28,13 @@ public:
 
     explicit Table(std::vector<Align> columns) : align_{std::move(columns)} {}
 
+    /// A cell is one line: ends of lines in it are shown as \n.
     Table& row(Cells cells) {
+        for (std::string& cell : cells) {
+            for (std::size_t at = cell.find('\n'); at != std::string::npos; at = cell.find('\n', at)) {
+                cell.replace(at, 1, "\\n");
+            }
+        }
         rows_.push_back(std::move(cells));
         return *this;
     }

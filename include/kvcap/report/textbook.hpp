@@ -92,12 +92,21 @@ inline LayerFacts facts_of(const ModelSpec& model, u32 layer, const Lengths& at)
     return facts;
 }
 
-inline const char* words_for(const LayerFacts& facts, bool too_much, bool shares) {
+/// Where heads and widths are those of every layer, the usual keys do not say them.
+inline const char* words_of_heads(const ModelSpec& model) {
+    u32 kinds = 0;
+    for (const LayerForm& form : model.forms) {
+        kinds += form.kind == Kind::attention && form.retention.source == Source::decoder ? 1 : 0;
+    }
+    return kinds > 1 ? "heads or widths that differ by layer" : "heads or widths under keys that it does not read";
+}
+
+inline const char* words_for(const LayerFacts& facts, bool too_much, bool shares, const char* heads) {
     if (!too_much) {
         return facts.cross   ? "the encoder's tokens left out"
                : facts.state ? "states left out"
                : facts.index ? "index keys left out"
-                             : "heads or widths that differ by layer";
+                             : heads;
     }
     return facts.entries       ? "compressed entries counted per token"
            : facts.window      ? "windows at full length"
@@ -107,7 +116,7 @@ inline const char* words_for(const LayerFacts& facts, bool too_much, bool shares
            : facts.state && !facts.attention ? "a state is not tokens"
            : shares            ? "shared layers counted as their own"
            : facts.held == 0   ? "layers without a cache counted"
-                               : "heads or widths that differ by layer";
+                               : heads;
 }
 
 /// The mistake behind most of the bytes by which the textbook is off, in the direction in which it is off.
@@ -122,6 +131,7 @@ inline std::string costliest_mistake(const ReadModel& read, const ModelSpec& sto
     const u64 book =
         textbook_bytes(one_layer, attention_formats(stored), (at.prompt + at.decoded).value).value;
     std::vector<Cost> costs;
+    const char* const heads = words_of_heads(stored);
     const u64 layers = smaller(larger(read.textbook.layers, stored.all_layers()), 0x10000);
     for (u32 layer = 0; layer < layers; ++layer) {
         const LayerFacts facts = facts_of(stored, layer, at);
@@ -131,7 +141,7 @@ inline std::string costliest_mistake(const ReadModel& read, const ModelSpec& sto
         }
         const bool shares = std::any_of(read.shared.begin(), read.shared.end(),
                                         [&](const SharedLayer& own) { return own.layer == layer; });
-        const std::string_view words = words_for(facts, too_much, shares);
+        const std::string_view words = words_for(facts, too_much, shares, heads);
         auto cost = std::find_if(costs.begin(), costs.end(), [&](const Cost& c) { return c.words == words; });
         if (cost == costs.end()) {
             cost = costs.insert(costs.end(), Cost{words, 0});
@@ -140,7 +150,7 @@ inline std::string costliest_mistake(const ReadModel& read, const ModelSpec& sto
     }
     const auto most = std::max_element(costs.begin(), costs.end(),
                                        [](const Cost& a, const Cost& b) { return a.bytes < b.bytes; });
-    return most == costs.end() ? "heads or widths that differ by layer" : std::string{most->words};
+    return most == costs.end() ? heads : std::string{most->words};
 }
 
 /// Nothing when the file gives no textbook numbers.

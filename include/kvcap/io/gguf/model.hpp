@@ -73,15 +73,25 @@ inline std::optional<Problem> lower_blocks(Keys& keys, const llamacpp::Card& car
     return keys.problem();
 }
 
-/// Blocks that have projections of keys need heads: llama.cpp does not load the file otherwise.
+/// Blocks that have projections of keys need heads, and no tensor is of a block that is not counted: llama.cpp does not
+/// load the file otherwise. How wide the projections are is not asked: headers alone are read, also of files without
+/// their tensors' sizes.
 inline std::optional<Problem> check_heads(const Header& header, const llamacpp::Card& card) {
     for (const Tensor& tensor : header.tensors) {
         const u64 at = block_of(tensor.name).value_or(card.all_layers());
+        if (block_of(tensor.name) && at >= card.all_layers() && at < most_weight_blocks) {
+            return Problem{.trouble = Trouble::invalid,
+                           .where = std::string{card.arch().name} + ".block_count",
+                           .found = std::to_string(card.all_layers()) + " blocks",
+                           .wanted = "as many as tensor " + printable(tensor.name) + " asks for",
+                           .hint = {}};
+        }
         const bool keys = tensor.name.ends_with(".attn_k.weight") && elements_of(tensor) != 0;
         if (!keys || at >= card.all_layers()) {
             continue;
         }
         const llamacpp::Block& block = card.blocks[static_cast<u32>(at)];
+        const u64 rows = elements_of(tensor) / larger(tensor.shape[0], 1);
         if (block.attention && block.key_row() == 0) {
             const bool queries = block.heads == 0;
             return Problem{.trouble = Trouble::invalid,
@@ -89,7 +99,7 @@ inline std::optional<Problem> check_heads(const Header& header, const llamacpp::
                            .found = "0 heads of block " + std::to_string(at),
                            .wanted = "as many as tensor " + printable(tensor.name) + " has, which is " +
                                      std::to_string(tensor.shape[0]) + " x " +
-                                     std::to_string(elements_of(tensor) / larger(tensor.shape[0], 1)),
+                                     std::to_string(rows),
                            .hint = {}};
         }
     }

@@ -59,6 +59,12 @@ constexpr bool is_harmless(std::string_view name) {
     return is_harmless_switch(name) || std::find(std::begin(harmless), std::end(harmless), name) != std::end(harmless);
 }
 
+/// Whether the engine's parser may take this word, without dashes, for a longer flag that begins so: Python's argparse
+/// does, where the word is no flag itself and no other begins so.
+constexpr bool may_abbreviate(std::string_view engine, std::string_view word) {
+    return (engine == "vllm" || engine == "sglang") && word.size() > 2 && !is_harmless(word);
+}
+
 constexpr bool takes_several(std::string_view name) {
     return !is_harmless(name) ||
            std::find(std::begin(harmless_lists), std::end(harmless_lists), name) != std::end(harmless_lists);

@@ -39,18 +39,22 @@ inline std::string printed(const std::string& format, const std::vector<std::str
 inline PrintedFiles printed_files(const std::vector<std::string>& words, std::size_t before) {
     PrintedFiles files;
     for (std::size_t i = 0; i + 1 < before; ++i) {
-        std::size_t to = i + 1;
-        while (to < before && !words[to].starts_with('>') && !ends_command(words[to])) {
-            ++to;
+        if (words[i] != "printf") {
+            continue;
         }
-        if (words[i] != "printf" || to < i + 2 || to >= before || !words[to].starts_with('>')) {
+        const std::size_t command = i++;
+        while (i < before && !words[i].starts_with('>') && !ends_command(words[i])) {
+            ++i;
+        }
+        const std::size_t to = i;
+        if (to < command + 2 || to >= before || !words[to].starts_with('>')) {
             continue;
         }
         const std::size_t name = words[to].find_first_not_of('>');
         const bool apart = name == std::string::npos && to + 1 < before;
         std::string& text = files[apart ? words[to + 1] : words[to].substr(name == std::string::npos ? 1 : name)];
         const auto at = [&](std::size_t index) { return words.begin() + static_cast<std::ptrdiff_t>(index); };
-        text = (words[to].starts_with(">>") ? text : "") + printed(words[i + 1], {at(i + 2), at(to)});
+        text = (words[to].starts_with(">>") ? text : "") + printed(words[command + 1], {at(command + 2), at(to)});
     }
     return files;
 }

@@ -47,10 +47,9 @@ protected:
         return found != nullptr ? found : abbreviated(name);
     }
 
-    /// Python's argparse takes a long flag's beginning where no other begins so.
+    /// The one flag that begins so, where the parser takes beginnings.
     const LaunchFlag* abbreviated(std::string_view name) const {
-        const bool python = syntax_.engine == "vllm" || syntax_.engine == "sglang";
-        if (!python || !name.starts_with("--") || name.size() < 5 || is_harmless(name.substr(2))) {
+        if (!name.starts_with("--") || !may_abbreviate(syntax_.engine, name.substr(2))) {
             return nullptr;
         }
         const LaunchFlag* found = nullptr;
