@@ -226,18 +226,18 @@ TEST_CASE("an indexer's key decides, whatever the model_type", "[hf]") {
     const std::string sizes = R"("num_hidden_layers": 2, "kv_lora_rank": 512, "qk_rope_head_dim": 64, )"
                               R"("index_topk": 2048, "index_head_dim": 128, "index_n_heads": 64})";
     const ReadModel sparse = read(R"({"model_type": "deepseek_v32", )" + sizes);
-    const ReadModel named = read(R"({"model_type": "deepseek_v3", )" + sizes);
-    CHECK(named.spec == sparse.spec);
-    CHECK(named.index == sparse.index);
+    const ReadModel as_v3 = read(R"({"model_type": "deepseek_v3", )" + sizes);
+    CHECK(as_v3.spec == sparse.spec);
+    CHECK(as_v3.index == sparse.index);
 }
 
 TEST_CASE("experts' width and the block of their scales", "[hf]") {
     const std::string moe = R"({"model_type": "qwen3_moe", "num_hidden_layers": 1, "intermediate_size": 6144, )"
                             R"("moe_intermediate_size": 768, "num_experts": 128)";
-    const std::string fp8 = R"(, "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 64]})";
-    CHECK(read(moe + fp8 + "}").weight_block == 128);
-    CHECK(read(moe + fp8 + "}").expert_width == 768);
-    CHECK(read(moe + fp8 + R"(, "expert_dtype": "fp4"})").weight_block == 0);
+    const std::string blocks = R"(, "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 64]})";
+    CHECK(read(moe + blocks + "}").weight_block == 128);
+    CHECK(read(moe + blocks + "}").expert_width == 768);
+    CHECK(read(moe + blocks + R"(, "expert_dtype": "fp4"})").weight_block == 0);
     CHECK(read(moe + "}").weight_block == 0);
     CHECK(read(R"({"model_type": "llama", "num_hidden_layers": 1, "intermediate_size": 6144})").expert_width == 0);
 }
