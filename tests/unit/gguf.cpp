@@ -205,6 +205,8 @@ TEST_CASE("tensor types and shapes that ggml does not have") {
     CHECK(with_tensor({"a", {1, 1, 1, 1, 1}, 0}).found == "5 dimensions");
     CHECK(with_tensor({"a", {1ull << 40, 1ull << 40}, 0}).found == "a tensor of 2^63 elements or more");
     CHECK(with_tensor({"blk.99999999999999999999.a", {32}, 0}).wanted == "below 4096");
+    CHECK(with_tensor({"blk.99.a", {32}, 0}).where == "llama.block_count");
+    CHECK(with_tensor({"blk.99.a", {32}, 0}).wanted == "as many as tensor blk.99.a asks for");
 }
 
 TEST_CASE("a model in parts is its first part with the weights of all") {

@@ -381,6 +381,26 @@ TEST_CASE("plan --launch: what waits is said, and what is open", "[cli]") {
     CHECK(open.out.find("FITS if non-KV memory leaves it") != std::string::npos);
 }
 
+TEST_CASE("names of GPUs, memory of none, limits of kvcap's own and tokens of windows that never fill", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    const std::string tokens = " --tokens 8k --json";
+    CHECK(program::run("fit llama-3.1-8b --gpu rtx4090" + tokens).out ==
+          program::run("fit llama-3.1-8b --gpu rtx-4090" + tokens).out);
+    program::refused("fit llama-3.1-8b --tokens 8k --gpu-mem 0GiB", 2, "--gpu-mem: 0GiB is no memory");
+    const program::Ran stages = program::run("fit llama-3.1-70b --pp 80 --gpu h100 --engine vllm --tokens 8k");
+    CHECK(stages.err.find("kvcap has no rules of") != std::string::npos);
+    CHECK((stages.out + stages.err).find("DOES NOT START") == std::string::npos);
+    CHECK(program::run("models phi-3-mini").out.find("393,216 B") != std::string::npos);
+    const std::string file = program::quoted(std::string{KVCAP_SOURCE_DIR} + "/tests/fuzz/corpus/gguf/gemma3.gguf");
+    const auto llama = [&](const std::string& rest) { return program::run("llamacpp " + file + rest).out; };
+    CHECK(llama(" -c 8192 --device 24GiB").find("FITS if compute buffers leave it") != std::string::npos);
+    CHECK(llama(" -c 8192 --device 24GiB --compute-buffer 1GiB").find("FITS\n") != std::string::npos);
+    CHECK(llama(" -c 8192 --device 24GiB").find("(as long as the model allows)") != std::string::npos);
+    CHECK(llama(" -c 65536 --device 24GiB").find("beyond the model's context of 32,768") != std::string::npos);
+}
+
 TEST_CASE("experts of FP8 in blocks: ranks that begin inside a block do not start", "[cli]") {
     if (!program::known()) {
         return;

@@ -33,11 +33,15 @@ inline u32 devices_of(std::string_view said, bool counts) {
     return static_cast<u32>(std::count(text.begin(), text.end(), ',') + 1);
 }
 
+/// "NAME=VALUE" of a shell's word or of docker's -e=NAME=VALUE.
+constexpr std::string_view variable_in(std::string_view word) noexcept {
+    return word.substr(word.starts_with("--env=") ? 6 : word.starts_with("-e=") ? 3 : 0);
+}
+
 /// The devices that the words before a program let it see.
 inline void take_visible(const std::vector<std::string>& words, std::size_t end, Launch& launch) {
     for (std::size_t i = 0; i < end; ++i) {
-        const std::size_t docker = words[i].starts_with("--env=") ? 6 : words[i].starts_with("-e=") ? 3 : 0;
-        const std::string_view word = std::string_view{words[i]}.substr(docker);
+        const std::string_view word = variable_in(words[i]);
         for (const std::string_view name : {"CUDA_VISIBLE_DEVICES=", "HIP_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES="}) {
             launch.visible = word.starts_with(name) ? devices_of(word.substr(name.size()), false) : launch.visible;
         }
@@ -53,8 +57,7 @@ inline void take_visible(const std::vector<std::string>& words, std::size_t end,
 inline void take_environment(const std::vector<std::string>& words, std::size_t end, Launch& launch,
                              std::vector<Note>& notes) {
     for (std::size_t i = 0; i < end; ++i) {
-        const std::size_t docker = words[i].starts_with("--env=") ? 6 : words[i].starts_with("-e=") ? 3 : 0;
-        const std::string word = words[i].substr(docker);
+        const std::string word{variable_in(words[i])};
         const std::string name = word.substr(0, word.find('='));
         if (!name.empty() && name == longer_variable(launch.engine) && name.size() < word.size()) {
             const std::string value = lower_case(word.substr(name.size() + 1));

@@ -74,9 +74,8 @@ inline std::optional<Problem> lower_blocks(Keys& keys, const llamacpp::Card& car
 }
 
 /// Blocks that have projections of keys need heads, and no tensor is of a block that is not counted: llama.cpp does not
-/// load the file otherwise. How wide the projections are is not asked: headers alone are read, also of files without
-/// their tensors' sizes.
-inline std::optional<Problem> check_heads(const Header& header, const llamacpp::Card& card) {
+/// load the file otherwise. Whether projections are as wide as their heads is not asked.
+inline std::optional<Problem> check_blocks(const Header& header, const llamacpp::Card& card) {
     for (const Tensor& tensor : header.tensors) {
         const u64 at = block_of(tensor.name).value_or(card.all_layers());
         if (block_of(tensor.name) && at >= card.all_layers() && at < most_weight_blocks) {
@@ -91,7 +90,6 @@ inline std::optional<Problem> check_heads(const Header& header, const llamacpp::
             continue;
         }
         const llamacpp::Block& block = card.blocks[static_cast<u32>(at)];
-        const u64 rows = elements_of(tensor) / larger(tensor.shape[0], 1);
         if (block.attention && block.key_row() == 0) {
             const bool queries = block.heads == 0;
             return Problem{.trouble = Trouble::invalid,
@@ -99,7 +97,7 @@ inline std::optional<Problem> check_heads(const Header& header, const llamacpp::
                            .found = "0 heads of block " + std::to_string(at),
                            .wanted = "as many as tensor " + printable(tensor.name) + " has, which is " +
                                      std::to_string(tensor.shape[0]) + " x " +
-                                     std::to_string(rows),
+                                     std::to_string(elements_of(tensor) / larger(tensor.shape[0], 1)),
                            .hint = {}};
         }
     }
@@ -117,7 +115,7 @@ inline Diagnosed<GgufModel> read_model(const Header& header) {
     if (auto problem = lower_blocks(keys, *card, out.model)) {
         return *problem;
     }
-    if (auto problem = check_heads(header, *card)) {
+    if (auto problem = check_blocks(header, *card)) {
         return *problem;
     }
     if (auto problem = add_weights(out.weights, header, out.card)) {

@@ -40,11 +40,10 @@ inline void put_everywhere(Lowering& in, u32 layers, const LayerForms& forms) {
     draft_layers(in, forms);
 }
 
-/// DeepSeek-V2 and later: the latent of every token. Without MLA keys (DeepSeek-VL2 tiny) ordinary attention.
 inline void sparse_mla(Lowering& in);
 
-/// A file with `index_topk` has the indexer of DeepSeek-V3.2, whatever its model_type. Source: vLLM, deepseek_v2.py
-/// (`is_v32`).
+/// DeepSeek-V2 and later: the latent of every token. Without MLA keys (DeepSeek-VL2 tiny) ordinary attention. A file
+/// with `index_topk` has the indexer of DeepSeek-V3.2, whatever its model_type (vLLM, deepseek_v2.py, `is_v32`).
 inline void mla(Lowering& in) {
     if (in["index_topk"].given()) {
         in.note(Origin::derived, in.pointer("index_topk"),
