@@ -49,7 +49,7 @@ constexpr u64 prefill_graphs(u64 most) noexcept {
 }
 
 /// ranks: tp x pp. attention_ranks: dp under --enable-dp-attention, else 1. latents: keys and values are MLA's.
-struct Server {
+struct ServerShape {
     Bytes memory{};
     u64 chunked_prefill = 0;
     u32 tp = 1;
@@ -60,7 +60,7 @@ struct Server {
 
 /// `--mem-fraction-static`, rounded to thousandths as the server does. Not seen, and less: a vision tower (about 5%),
 /// all-to-all of DeepEP (2 GiB), drafts. pre: memory > 0
-constexpr double share_unsaid(const Server& server) noexcept {
+constexpr double share_unsaid(const ServerShape& server) noexcept {
     constexpr double mib = double(u64{1} << 20);
     const double all = static_cast<double>(server.memory.value) / mib;
     const double graphs = static_cast<double>(decode_graphs_unsaid(server.memory, server.tp));
