@@ -89,7 +89,8 @@ void add_llamacpp(CLI::App& app, Session& session) {
     CLI::Option* context =
         verb->add_option("-c,--ctx-size", o->context, "Cells of all sequences; 0 = the model's context");
     context->capture_default_str();
-    CLI::Option* parallel = verb->add_option("--parallel", o->parallel, "-np: sequences at once");
+    CLI::Option* parallel = verb->add_option("--parallel", o->parallel, "-np: sequences at once; -1 = as a server does")
+                                ->check(CLI::Range(-1, 65536).description(""));
     verb->add_option("-b,--batch-size", o->batch, "Tokens of one batch")->capture_default_str();
     verb->add_option("--ubatch-size", o->ubatch, "-ub: tokens of one micro-batch")->capture_default_str();
     verb->add_option("--cache-type-k", o->type_k, "-ctk: f16, q8_0, q4_0 ...")->capture_default_str();

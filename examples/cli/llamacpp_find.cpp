@@ -19,7 +19,13 @@ llamacpp::Options options_of(const LlamaOptions& o, const llamacpp::Card& card) 
     to.n_ctx = small(o.context, "-c");
     to.n_batch = small(o.batch, "-b");
     to.n_ubatch = small(o.ubatch, "-ub");
-    to.n_seq_max = o.parallel;
+    if (o.parallel < 0 && !o.server) {
+        stop(Exit::usage, "--parallel -1: the server's own choice; with --server, or a number of sequences");
+    }
+    if (o.parallel == 0 && o.server) {
+        stop(Exit::usage, "--parallel 0: a server without slots serves nothing; at least 1, or -1 for its own choice");
+    }
+    to.n_seq_max = static_cast<u32>(o.parallel < 0 ? 1 : o.parallel);
     to.n_rs_seq = o.rollback;
     to.type_k = cache_type(o.type_k, "cache-type-k");
     to.type_v = cache_type(o.type_v, "cache-type-v");
@@ -34,7 +40,7 @@ llamacpp::Options options_of(const LlamaOptions& o, const llamacpp::Card& card) 
     to.split_mode = o.split_mode == "tensor" ? llamacpp::SplitMode::tensor : llamacpp::SplitMode::layer;
     if (o.server) {
         to = llamacpp::server_context(card, {.engine = to,
-                                             .parallel = o.parallel_said ? static_cast<int>(o.parallel) : -1,
+                                             .parallel = o.parallel_said ? o.parallel : -1,
                                              .fit = o.split_mode != "tensor",
                                              .draft_tokens = o.rollback});
     }

@@ -13,7 +13,7 @@ struct LlamaOptions {
     std::string context = "0";
     std::string batch = "2048";
     std::string ubatch = "512";
-    u32 parallel = 1;
+    int parallel = 1;
     u32 rollback = 0;
     std::string type_k = "f16";
     std::string type_v = "f16";

@@ -35,7 +35,17 @@ TEST_CASE("a tree answers look-ups, present or not", "[json]") {
     CHECK(root["f"].whole() == ~u64{0});
     std::string shown;
     root["b"]["c"].each([&](u32, std::string_view, JsonValue item) { shown += item.shown() + "|"; });
-    CHECK(shown == "1|2.500000|-3|true|null|\"x\"y\"|");
+    CHECK(shown == "1|2.5|-3|true|null|\"x\"y\"|");
+}
+
+TEST_CASE("numbers are shown as whole where they are, and never as 0 where they are not", "[json]") {
+    const Diagnosed<JsonDocument> read =
+        load_json("[18446744073709551616, -18446744073709551616, 0.25, 10.5, 1e-9, -1e-9, 0.0, 1e300]");
+    REQUIRE(read);
+    std::string shown;
+    root_of(*read).each([&](u32, std::string_view, JsonValue item) { shown += item.shown() + "|"; });
+    CHECK(shown == "18446744073709551616|-18446744073709551616|0.25|10.5|a number below 0.000001|"
+                   "a number above -0.000001|0|a number beyond any size|");
 }
 
 TEST_CASE("bare NaN and Infinity become words, inside strings they stay", "[json]") {

@@ -192,6 +192,11 @@ TEST_CASE("a server without -c: context times slots, lowered by --fit, in both v
     // 2 KiB a cell (4 layers of K and V, 2 heads of 64 in f16), so 512 cells a MiB.
     CHECK(verb("--server")["n_ctx"] == 4 * 8192);
     CHECK(verb("--server -np 2")["n_ctx"] == 2 * 8192);
+    CHECK(verb("--server -np -1") == verb("--server"));
+    for (const char* none : {"--server -np 0", "-np -1"}) {
+        CHECK(program::run("llamacpp " + file + ' ' + none).code == 2);
+    }
+    CHECK(verb("-np 0")["n_ctx"] == 8192);  // one sequence, as llama_context takes it
     CHECK(verb("--server -sm tensor")["n_ctx"] == 8192);  // --fit does nothing there
     CHECK(line("", "--gpu-mem 4GiB")["load"]["lengths"][0]["tokens"] == 8192);
     CHECK(line("-np 1", "--gpu-mem 4GiB")["load"]["lengths"][0]["tokens"] == 8192);

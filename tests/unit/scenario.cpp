@@ -128,6 +128,12 @@ TEST_CASE("scenario: problems name their place") {
     REQUIRE(refused(with_group(R"({"name": "a", "needs": "everything", "held": []}, )"
                                R"({"shared_with": "a", "needs": "window"})"))
                 .wanted == "nothing but a name beside shared_with: the other group's pages and rule hold");
+    for (const char* second : {R"({"name": "a", "shared_with": "a"})", R"({"name": "a", "needs": "everything", "held": []})"}) {
+        const Problem twice =
+            refused(with_group(std::string{R"({"name": "a", "needs": "everything", "held": []}, )"} + second));
+        CHECK(twice.where == "/groups/1/name");
+        CHECK(twice.wanted == "a name that no earlier group has");
+    }
     REQUIRE(refused(with_group(R"({"needs": "everything", "ranks": []})")).where == "/groups/0/ranks");
     REQUIRE(refused(with_group(R"({"needs": "everything", "ranks": [{"hold": []}]})")).where ==
             "/groups/0/ranks/0/hold");

@@ -188,7 +188,7 @@ TEST_CASE("advise: similarity tables that are none", "[cli][advise]") {
           "/similarity: a list of 0; wanted a list with one number for each layer, at most 256, the first "
           "null\n");
     CHECK(refusal(head + R"("similarity": [null, 1.5]})") ==
-          "/similarity/1: 1.500000; wanted a cosine similarity, at most 1\n");
+          "/similarity/1: 1.5; wanted a cosine similarity, at most 1\n");
     CHECK(refusal(head + R"("similarity": [null, null]})") ==
           "/similarity/1: null; wanted a cosine similarity, at most 1\n");
 }

@@ -137,6 +137,11 @@ private:
             return (node().negative ? "-" : "") + std::to_string(node().word);
         }
         std::string digits = std::to_string(real());
+        digits.erase(digits.find_last_not_of('0') + 1);
+        digits.erase(digits.find_last_not_of('.') + 1);
+        if (digits == "0" || digits == "-0") {
+            return digits == "0" ? "a number below 0.000001" : "a number above -0.000001";
+        }
         return digits.size() > 40 ? "a number beyond any size" : digits;
     }
 

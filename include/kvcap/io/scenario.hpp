@@ -101,8 +101,7 @@ private:
     }
     u64 whole(const JsonValue& value, const std::string& where, u64 least, u64 most) {
         if (!value.is_whole() || value.whole() < least || value.whole() > most) {
-            fail(where, value.shown(),
-                 "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+            fail(where, value.shown(), "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
             return least;
         }
         return value.whole();
@@ -114,22 +113,26 @@ private:
     void read_group(const JsonValue& one, const std::string& where) {
         known(one, where,
               {"name", "needs", "page_tokens", "window_tokens", "window_edge", "sink_tokens", "chunk_tokens",
-               "stride_tokens", "lag_tokens", "bytes_per_page", "pages", "present", "held", "ranks",
-               "replicated", "elsewhere", "shared_with", "comment"});
+               "stride_tokens", "lag_tokens", "bytes_per_page", "pages", "present", "held", "ranks", "replicated",
+               "elsewhere", "shared_with", "comment"});
+        const auto earlier = [&](const std::string& name) {
+            return std::find_if(scenario_.groups.begin(), scenario_.groups.end(),
+                                [&](const ScenarioGroup& group) { return group.name == name; });
+        };
         ScenarioGroup group;
         if (one["name"].given() && !one["name"].is_text()) {
             fail(where + "/name", one["name"].shown(), "text");
         }
-        group.name = one["name"].is_text() ? std::string{one["name"].text()}
-                                           : "group " + std::to_string(scenario_.groups.size() + 1);
+        const std::string unsaid = "group " + std::to_string(scenario_.groups.size() + 1);
+        group.name = one["name"].given() ? std::string{one["name"].text()} : unsaid;
+        if (earlier(group.name) != scenario_.groups.end()) {
+            fail(where + "/name", '"' + group.name + '"', "a name that no earlier group has");
+        }
         if (one["shared_with"].given()) {
             group.follows = std::string{one["shared_with"].text()};
-            const bool there = std::any_of(
-                scenario_.groups.begin(), scenario_.groups.end(),
-                [&](const ScenarioGroup& g) { return g.name == group.follows && g.follows.empty(); });
-            if (!there) {
-                fail(where + "/shared_with", one["shared_with"].shown(),
-                     "the name of an earlier group with pages");
+            const auto other = earlier(group.follows);
+            if (other == scenario_.groups.end() || !other->follows.empty()) {
+                fail(where + "/shared_with", one["shared_with"].shown(), "the name of an earlier group with pages");
             }
             one.each([&](u32, std::string_view key, const JsonValue& value) {
                 if (value.given() && key != "name" && key != "shared_with" && key != "comment") {
@@ -207,8 +210,7 @@ private:
             group.ranks.push_back(words(one, where, group.pages));
         } else if (!one["ranks"].is_array() || one["ranks"].size() == 0 || one["present"].given() ||
                    one["held"].given()) {
-            fail(where + "/ranks", one["ranks"].shown(),
-                 "a list of what each rank holds, instead of present or held");
+            fail(where + "/ranks", one["ranks"].shown(), "a list of what each rank holds, instead of present or held");
         } else {
             one["ranks"].each([&](u32 r, std::string_view, const JsonValue& rank) {
                 const std::string place = where + "/ranks/" + std::to_string(r);
@@ -233,8 +235,7 @@ private:
         std::vector<u64> bits(pages / 64 + 1, 0);
         const std::string_view text = present.text();
         if (!present.is_text() || text.size() > pages) {
-            fail(where + "/present", present.shown(),
-                 "a string of at most " + std::to_string(pages) + " times 0 or 1");
+            fail(where + "/present", present.shown(), "a string of at most " + std::to_string(pages) + " times 0 or 1");
             return bits;
         }
         for (std::size_t i = 0; i < text.size(); ++i) {
