@@ -108,7 +108,7 @@ llamacpp::Devices devices_of(const LlamaOptions& o, const llamacpp::Card& card,
     return to;
 }
 
-llamacpp::BlockWeights weights_of(const LlamaModel& model) {
+llamacpp::BlockWeights block_weights_of(const LlamaModel& model) {
     return {.blocks = model.weights.blocks.data(),
             .count = static_cast<u32>(model.weights.blocks.size()),
             .input = model.weights.input,
@@ -187,7 +187,7 @@ void lower_by_fit(const LlamaOptions& o, LlamaFinding& found) {
     if (!found.by_fit || o.devices.size() + o.gpu.size() == 0) {
         return;
     }
-    const llamacpp::BlockWeights weights = weights_of(found.model);
+    const llamacpp::BlockWeights weights = block_weights_of(found.model);
     const llamacpp::PerDevice each = llamacpp::weights_per_device(card, found.devices, weights);
     u64 all = 0;
     bool experts = false;
@@ -230,12 +230,12 @@ LlamaFinding finding_of(const LlamaOptions& o, const Model& model) {
         return found;
     }
     found.caches = value_of(llamacpp::per_device(card, found.layout, found.devices));
-    found.weights = llamacpp::weights_per_device(card, found.devices, weights_of(found.model));
+    found.weights = llamacpp::weights_per_device(card, found.devices, block_weights_of(found.model));
     if (found.sized) {
         found.largest_context = value_of(llamacpp::largest_context(
-            card, found.options, found.devices, weights_of(found.model), found.memory, all));
+            card, found.options, found.devices, block_weights_of(found.model), found.memory, all));
         found.most_offloaded = value_of(llamacpp::most_offloaded(card, found.options, found.devices,
-                                                                 weights_of(found.model), found.memory));
+                                                                 block_weights_of(found.model), found.memory));
     }
     return found;
 }

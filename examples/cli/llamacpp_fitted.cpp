@@ -18,10 +18,6 @@ std::string fitted_words(u64 context, u32 slots, u64 cells) {
 
 namespace {
 
-void note_line(std::vector<Note>& notes, std::string words) {
-    notes.push_back({Origin::assumed, "launch line", std::move(words)});
-}
-
 /// Every GPU there is, by servers.
 void take_devices(Launch& launch, u32 gpus, std::vector<Note>& notes) {
     if (launch.over_all.empty()) {

@@ -98,7 +98,7 @@ void take_device(const MemoryOptions& options, Memory& memory, std::vector<Note>
 }
 
 /// "rtx4090" of "RTX 4090" and "rtx-4090".
-std::string bare(const std::string& name) {
+std::string plain_name(const std::string& name) {
     std::string out = io::lower_case(name);
     std::erase_if(out, [](char c) { return c == ' ' || c == '-' || c == '_'; });
     return out;
@@ -115,7 +115,7 @@ Gpu gpu_named(const std::string& name, std::string_view else_wanted) {
             names.push_back(other);
         }
         for (const std::string& each : names) {
-            if (bare(each) == bare(name)) {
+            if (plain_name(each) == plain_name(name)) {
                 return gpu_of(row);
             }
         }

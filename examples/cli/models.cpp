@@ -69,7 +69,7 @@ std::string screen(const std::vector<Row>& rows) {
     return table.text() + report::counted(rows.size(), "model", "models") + '\n';
 }
 
-std::string json(const std::vector<Row>& rows) {
+std::string json_of(const std::vector<Row>& rows) {
     report::Json json;
     json.object().field("schema", "kvcap.models/1").array("models");
     for (const Row& row : rows) {
@@ -113,7 +113,7 @@ void run(const ModelsOptions& options, Session& session) {
         }
         stop(Exit::bad_input, "no card has all of these words" + near);
     }
-    session.print(options.output.json ? json(rows) : options.output.csv ? csv(rows) : screen(rows));
+    session.print(options.output.json ? json_of(rows) : options.output.csv ? csv(rows) : screen(rows));
 }
 
 }  // namespace

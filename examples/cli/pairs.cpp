@@ -17,7 +17,7 @@ struct Pair {
 };
 
 constexpr const char* load_twice = "the load is said twice; one of them is wanted";
-constexpr const char* outright = "a budget is bytes for the cache, outright; one of them is wanted";
+constexpr const char* said_outright = "a budget is bytes for the cache, outright; one of them is wanted";
 constexpr const char* overhead_twice = "the memory beside weights and cache is said twice; one of them is wanted";
 constexpr const char* whole_json = "JSON has every one of them; leave it out";
 constexpr const char* exact_csv = "a table of values has no room for it; one of them is wanted";
@@ -25,12 +25,12 @@ constexpr const char* a_line = "a launch line is no table; one of them is wanted
 
 constexpr Pair pairs[] = {
     {"--tokens", "--lengths", load_twice},
-    {"--kv-budget", "--util", outright},
-    {"--kv-budget", "--fraction-of", outright},
-    {"--kv-budget", "--non-kv-bytes", outright},
-    {"--kv-budget", "--overhead", outright},
-    {"--kv-budget", "--overhead-from", outright},
-    {"--kv-budget", "--weights-bytes", outright, "--gpu"},
+    {"--kv-budget", "--util", said_outright},
+    {"--kv-budget", "--fraction-of", said_outright},
+    {"--kv-budget", "--non-kv-bytes", said_outright},
+    {"--kv-budget", "--overhead", said_outright},
+    {"--kv-budget", "--overhead-from", said_outright},
+    {"--kv-budget", "--weights-bytes", said_outright, "--gpu"},
     {"--non-kv-bytes", "--overhead", overhead_twice},
     {"--non-kv-bytes", "--overhead-from", overhead_twice},
     {"--overhead", "--overhead-from", overhead_twice},

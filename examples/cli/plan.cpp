@@ -41,7 +41,7 @@ PlanOptions with_emitted_engine(PlanOptions options) {
     return options;
 }
 
-void refuse_pairs(const PlanOptions& options) {
+void refuse_contradictions(const PlanOptions& options) {
     if (options.output.json && !options.emit.empty()) {
         stop(Exit::usage, "--emit and --json: a launch line is no JSON; one of them is wanted");
     }
@@ -52,7 +52,7 @@ void refuse_pairs(const PlanOptions& options) {
 
 void run(const PlanOptions& given, Session& session) {
     given.output.begin(session);
-    refuse_pairs(given);
+    refuse_contradictions(given);
     if (!given.launch.empty()) {
         return judge_line(given, session);
     }

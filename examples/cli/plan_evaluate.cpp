@@ -8,6 +8,10 @@
 
 namespace kvcap::cli {
 
+void note_line(std::vector<Note>& notes, std::string words) {
+    notes.push_back({Origin::assumed, "launch line", std::move(words)});
+}
+
 namespace {
 
 /// The engine that the line starts.
@@ -46,10 +50,6 @@ void refuse_format(const Launch& launch, const std::string& version) {
         stop(Exit::usage, fmt::format("launch line: {}: {} has no {}; its choices are {}", place, face.title,
                                       launch.dtype, fmt::join(choices, ", ")));
     }
-}
-
-void note_line(std::vector<Note>& notes, std::string words) {
-    notes.push_back({Origin::assumed, "launch line", std::move(words)});
 }
 
 /// The line's flags that our engines do not know, in a note: taken for harmless, or not understood.

@@ -28,6 +28,9 @@ Launch launch_of(const Deployment& on, const DeploymentOptions& options, const S
 /// A vLLM line's drafts that come from the text, as flags of our engines; stops at others, which are not evaluated.
 void take_drafts(Launch& launch);
 
+/// Of what a line leaves unsaid, or says in words that are not judged: assumed.
+void note_line(std::vector<Note>& notes, std::string words);
+
 /// What a line's engine says of it.
 struct Launched {
     Deployment on;

@@ -20,7 +20,7 @@ struct PoolsOptions {
 };
 
 /// beyond: what the engine does beyond the model's context, where that is asked for.
-struct Answered {
+struct PoolsAnswered {
     const EngineFace* face = nullptr;
     EngineAnswer answer{};
     std::string beyond{};
@@ -62,7 +62,7 @@ std::string pools_table(const EngineAnswer& answer, report::Unit unit) {
     return answer.plan.pools.empty() ? "" : table.text();
 }
 
-std::string screen_of(const Answered& one, report::Unit unit, const Session& session) {
+std::string screen_of(const PoolsAnswered& one, report::Unit unit, const Session& session) {
     std::string out = session.bold(one.answer.rules) + '\n';
     if (!one.answer.runs()) {
         return out + paragraph("  " + (one.answer.without_rules() ? no_rules_words(one.answer)
@@ -96,13 +96,13 @@ void write_pools(report::Json& json, const EngineAnswer& answer) {
     json.end();
 }
 
-std::string json_of(const Deployment& on, const std::vector<Answered>& all, const std::vector<Note>& notes) {
+std::string json_of(const Deployment& on, const std::vector<PoolsAnswered>& all, const std::vector<Note>& notes) {
     report::Json json;
     json.object().field("schema", "kvcap.pools/1");
     write_model(json, on.formats[0].model, on.formats[0].dtype);
     json.field("beyond_context", on.beyond_context());
     json.array("engines");
-    for (const Answered& one : all) {
+    for (const PoolsAnswered& one : all) {
         json.object().field("engine", one.face->name).field("rules", one.answer.rules);
         json.field("backend", one.answer.backend);
         json.field("starts", one.answer.runs() && lacking_of(one.answer).value == 0)
@@ -129,9 +129,9 @@ std::string json_of(const Deployment& on, const std::vector<Answered>& all, cons
 }
 
 /// The least of the codes of those that do not start: that memory lacks is said before what is refused.
-Exit exit_of_all(const std::vector<Answered>& all) {
+Exit exit_of_all(const std::vector<PoolsAnswered>& all) {
     Exit least = Exit::ok;
-    for (const Answered& one : all) {
+    for (const PoolsAnswered& one : all) {
         const Exit code = lacking_of(one.answer).value != 0 ? Exit::does_not_fit
                           : one.answer.runs()               ? Exit::ok
                                                             : exit_of(one.answer);
@@ -171,7 +171,7 @@ void run(PoolsOptions options, Session& session) {
         notes.push_back({Origin::assumed, "--non-kv-bytes",
                          "0: nothing but weights and cache; give it for real numbers"});
     }
-    std::vector<Answered> all;
+    std::vector<PoolsAnswered> all;
     for (const EngineFace* face : engine_faces()) {
         if (every ? face->name != "exact" : face == on.face) {
             on.face = face;
@@ -193,7 +193,7 @@ void run(PoolsOptions options, Session& session) {
         return session.print(json_of(on, all, notes));
     }
     std::string out = heading(model, on.memory.described, session);
-    for (const Answered& one : all) {
+    for (const PoolsAnswered& one : all) {
         out += screen_of(one, unit, session);
         notes.insert(notes.end(), one.answer.notes.begin(), one.answer.notes.end());
     }

@@ -51,7 +51,7 @@ Answered::Answered(const ReuseScenario& asked)
 namespace {
 
 /// A name as far as a table has room for it.
-std::string short_name(const std::string& given) {
+std::string cell_name(const std::string& given) {
     constexpr std::size_t most = 24;
     const std::string name = printable(given);
     return report::width_of(name) <= most ? name : name.substr(0, most - 3) + "...";
@@ -74,14 +74,14 @@ std::string pages_table(const Answered& answered, u64 cells, bool with_needs) {
     for (u32 g = 0; g < answered.view.count(); ++g) {
         const auto& group = answered.view.groups[g];
         const auto [pages, have] = pages_to_limit(answered, g);
-        row(short_name(answered.group(g).name), report::needs_words(group.rule),
+        row(cell_name(answered.group(g).name), report::needs_words(group.rule),
             {report::grouped(group.rule.page), report::page_line(group, answered.scenario.ask.prompt, cells),
              report::grouped(have), report::grouped(pages - have),
              report::grouped(needed_pages(answered, g))});
     }
     for (const ScenarioGroup& group : answered.scenario.groups) {
         if (!group.follows.empty() && with_needs) {
-            row(short_name(group.name), "what " + short_name(group.follows) + " needs", {});
+            row(cell_name(group.name), "what " + cell_name(group.follows) + " needs", {});
         }
     }
     const u64 at = answered.known.tokens * cells / answered.scenario.ask.prompt;
@@ -95,13 +95,13 @@ std::string rules_table(const Answered& answered, bool all) {
     report::Table table{{A::left, A::left, A::right, A::right}};
     table.row({"group", "needs", all ? "alone" : "", all ? "without it" : ""});
     for (u32 g = 0; g < answered.view.count(); ++g) {
-        table.row({short_name(answered.group(g).name), report::needs_words(answered.view.groups[g].rule),
+        table.row({cell_name(answered.group(g).name), report::needs_words(answered.view.groups[g].rule),
                    all ? report::grouped(answered.known.alone[g]) : "",
                    all ? report::grouped(answered.known.without[g]) : ""});
     }
     for (const ScenarioGroup& group : answered.scenario.groups) {
         if (!group.follows.empty()) {
-            table.row({short_name(group.name), "what " + short_name(group.follows) + " needs", "", ""});
+            table.row({cell_name(group.name), "what " + cell_name(group.follows) + " needs", "", ""});
         }
     }
     return table.text();

@@ -17,8 +17,8 @@ using TokenIds = std::vector<u64>;
 u64 counted(std::string_view text, const std::string& where) {
     try {
         return count_of(text, where);
-    } catch (const Stop& refused) {
-        stop(Exit::bad_input, refused.text);
+    } catch (const Stop& wrong) {
+        stop(Exit::bad_input, wrong.text);
     }
 }
 

@@ -12,6 +12,8 @@
 #include <kvcap/plan/fit.hpp>
 #include <map>
 
+namespace engines_sglang_trtllm_tests {
+
 using namespace kvcap;
 using namespace property;
 
@@ -247,3 +249,5 @@ TEST_CASE("SGLang's laws over all cards", "[engine][sglang]") {
 TEST_CASE("TensorRT-LLM's laws over all cards", "[engine][trtllm]") {
     over_cards("TensorRT-LLM", check_trtllm);
 }
+
+}  // namespace engines_sglang_trtllm_tests

@@ -7,6 +7,8 @@
 #include <catch2/catch.hpp>
 #include <kvcap/kvcap.hpp>
 
+namespace extremes_tests {
+
 using namespace kvcap;
 using namespace property;
 
@@ -214,3 +216,5 @@ TEST_CASE("extremes: what a store keeps of a prompt, and how much of it fits, is
     const Deal all{~u32{0}, ~u32{0}, 0};
     CHECK(dealt_to_both(off_scale, all, all) == 2 * u64{~u32{0}});
 }
+
+}  // namespace extremes_tests

@@ -15,6 +15,8 @@
 #include <kvcap/plan/fit.hpp>
 #include <vector>
 
+namespace extremes_engines_tests {
+
 using namespace kvcap;
 using namespace property;
 
@@ -184,3 +186,5 @@ TEST_CASE("extremes: overrides of an engine's own count are refused where their 
     two.classes = {2, {GroupClass{.steps = {.fixed = 1u << 30}}, GroupClass{.pool = 1, .steps = {.fixed = 1u << 31}}}};
     CHECK(concurrency(two, {}) == Ratio{u64{1} << 41, u64{1} << 31});
 }
+
+}  // namespace extremes_engines_tests

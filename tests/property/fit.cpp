@@ -8,6 +8,8 @@
 #include <kvcap/plan/changes.hpp>
 #include <memory>
 
+namespace fit_tests {
+
 using namespace kvcap;
 using namespace property;
 
@@ -81,3 +83,5 @@ TEST_CASE("fit: the answer fits, the next larger one does not", "[engine][vllm]"
     }
     CHECK(asked >= at_least(21, 200));
 }
+
+}  // namespace fit_tests

@@ -12,6 +12,8 @@
 #include <kvcap/plan/changes.hpp>
 #include <memory>
 
+namespace fit_engines_tests {
+
 using namespace kvcap;
 using namespace property;
 
@@ -190,3 +192,5 @@ TEST_CASE("fit of every engine: L fits, L + 1 does not; every change fits, the s
     CHECK(counted.suggested >= at_least(41, 120));
     CHECK(counted.turned >= at_least(4, 120));
 }
+
+}  // namespace fit_engines_tests

@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+namespace fold_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -150,3 +152,5 @@ TEST_CASE("held bytes never fall with length, and the inverse is exact") {
         }
     }
 }
+
+}  // namespace fold_tests

@@ -25,6 +25,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+namespace grid_config_tests {
+
 using namespace kvcap;
 using Json = nlohmann::ordered_json;
 
@@ -189,3 +191,5 @@ TEST_CASE("grid: the zoo folds at build time to what its cards fold to at run ti
         REQUIRE(each.folded.at[2][0].has_value());
     }
 }
+
+}  // namespace grid_config_tests

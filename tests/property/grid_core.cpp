@@ -7,6 +7,8 @@
 #include <kvcap/io/dtypes.hpp>
 #include <memory>
 
+namespace grid_core_tests {
+
 using namespace kvcap;
 using namespace property;
 
@@ -272,3 +274,5 @@ TEST_CASE("grid: lengths, batches and ranks beyond 64 bits are said, never wrapp
     }
     CHECK(tally.refused > 500);
 }
+
+}  // namespace grid_core_tests

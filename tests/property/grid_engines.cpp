@@ -8,6 +8,8 @@
 #include <kvcap/plan/fit.hpp>
 #include <map>
 
+namespace grid_engines_tests {
+
 using namespace kvcap;
 using namespace property;
 
@@ -230,3 +232,5 @@ TEST_CASE("grid: engines reserve what is held, never wrap, and never lose by mor
         check_excused(engines[i].name, outcomes[i], tally.points < axes.all());
     }
 }
+
+}  // namespace grid_engines_tests

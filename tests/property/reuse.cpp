@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace reuse_tests {
+
 using namespace kvcap;
 using property::Oracle;
 using property::Random;
@@ -117,3 +119,5 @@ TEST_CASE("reuse: a callable answers like words", "[reuse]") {
 }
 
 }  // namespace
+
+}  // namespace reuse_tests

@@ -9,6 +9,8 @@
 #include <kvcap/report/reuse_vllm.hpp>
 #include <kvcap/reuse/needed.hpp>
 
+namespace reuse_engine_tests {
+
 using namespace kvcap;
 using property::Random;
 using report::Compared;
@@ -309,3 +311,5 @@ TEST_CASE("TensorRT-LLM's requests: hit <= what was kept allows <= what was seen
         }
     }
 }
+
+}  // namespace reuse_engine_tests

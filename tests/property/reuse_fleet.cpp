@@ -5,6 +5,8 @@
 #include <catch2/catch.hpp>
 #include <kvcap/reuse/fleet.hpp>
 
+namespace reuse_fleet_tests {
+
 using namespace kvcap;
 using property::Random;
 
@@ -95,3 +97,5 @@ TEST_CASE("fleet: pages of another size are refused by name", "[reuse]") {
 }
 
 }  // namespace
+
+}  // namespace reuse_fleet_tests

@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 #include <kvcap/reuse/probe.hpp>
 
+namespace reuse_probe_tests {
+
 using namespace kvcap;
 using property::Random;
 using property::ReuseCase;
@@ -154,3 +156,5 @@ TEST_CASE("probe: a store that is declared closed and lies gets a wrong answer",
 }
 
 }  // namespace
+
+}  // namespace reuse_probe_tests

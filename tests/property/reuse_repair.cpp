@@ -6,6 +6,8 @@
 #include <kvcap/reuse/repair.hpp>
 #include <map>
 
+namespace reuse_repair_tests {
+
 using namespace kvcap;
 using property::Oracle;
 using property::Random;
@@ -176,3 +178,5 @@ TEST_CASE("repair: the sweep equals pricing each boundary by itself", "[reuse]")
 }
 
 }  // namespace
+
+}  // namespace reuse_repair_tests

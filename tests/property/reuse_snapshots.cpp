@@ -9,6 +9,8 @@
 #include <kvcap/reuse/snapshots.hpp>
 #include <vector>
 
+namespace reuse_snapshots_tests {
+
 using namespace kvcap;
 using property::Random;
 
@@ -179,3 +181,5 @@ TEST_CASE("snapshots: all subsets of a tree", "[reuse]") {
 }
 
 }  // namespace
+
+}  // namespace reuse_snapshots_tests

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+namespace reuse_vllm_tests {
+
 using namespace kvcap;
 using property::Random;
 using vllm::LookupGroup;
@@ -323,3 +325,5 @@ TEST_CASE("vLLM lookups equal the coordinator written out", "[reuse]") {
 }
 
 }  // namespace
+
+}  // namespace reuse_vllm_tests

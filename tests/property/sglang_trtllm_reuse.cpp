@@ -7,6 +7,8 @@
 #include <kvcap/engine/sglang/tree.hpp>
 #include <kvcap/engine/trtllm/reuse.hpp>
 
+namespace sglang_trtllm_reuse_tests {
+
 using namespace kvcap;
 using namespace property;
 
@@ -212,3 +214,5 @@ TEST_CASE("TensorRT-LLM gives no block twice and reuses at most all but the last
         CHECK(*reuse.start(1001, again) == again.tokens.size() - 1);
     }
 }
+
+}  // namespace sglang_trtllm_reuse_tests

@@ -8,6 +8,8 @@
 #include <kvcap/io/spec_line.hpp>
 #include <nlohmann/json.hpp>
 
+namespace spec_line_tests {
+
 using namespace kvcap;
 using namespace property;
 
@@ -257,3 +259,5 @@ TEST_CASE("grid: what the program shows of a card, typed as a spec line, holds a
     }
     CHECK(tally.laws >= at_least(100 * std::size(splits) * std::size(grid_lengths), 1'000));
 }
+
+}  // namespace spec_line_tests

@@ -11,6 +11,8 @@
 #include <map>
 #include <set>
 
+namespace store_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -410,3 +412,5 @@ TEST_CASE("ids that are no prefix hashes are noticed") {
     trace.ids[3] = trace.ids[1];
     CHECK_FALSE(is_prefix_forest(trace));
 }
+
+}  // namespace store_tests

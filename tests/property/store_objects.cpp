@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 #include <kvcap/store.hpp>
 
+namespace store_objects_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -260,3 +262,5 @@ TEST_CASE("a tier holds what its requests take") {
         REQUIRE(tier_capacity(slots, caps, chunk, longest, RowUse::whole_row).value().tokens <= held.tokens);
     }
 }
+
+}  // namespace store_objects_tests

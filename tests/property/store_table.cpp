@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstdlib>
 
+namespace store_table_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -140,3 +142,5 @@ TEST_CASE("hits by capacity on the public trace", "[.][trace]") {
         }
     }
 }
+
+}  // namespace store_table_tests

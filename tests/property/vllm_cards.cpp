@@ -17,6 +17,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+namespace vllm_cards_tests {
+
 using namespace kvcap;
 using Json = nlohmann::json;
 
@@ -190,3 +192,5 @@ TEST_CASE("recorded vLLM cases of named models follow from their cards") {
         CHECK(outcome->design.grouping.groups() == want.at("groups").size());
     }
 }
+
+}  // namespace vllm_cards_tests

@@ -8,6 +8,8 @@
 #include <kvcap/plan/depth_reuse.hpp>
 #include <vector>
 
+namespace choice_cli_tests {
+
 using namespace program;
 using nlohmann::json;
 
@@ -518,3 +520,5 @@ TEST_CASE("plan: 64 GPUs, its JSON keeps its schema", "[cli][plan]") {
         CHECK((each["cp"] == 1 || each["tp"].get<int>() >= 8 * each["cp"].get<int>()));
     }
 }
+
+}  // namespace choice_cli_tests

@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+namespace cli_tests {
+
 namespace {
 
 using nlohmann::json;
@@ -340,3 +342,5 @@ TEST_CASE("a reader that leaves early is no error") {
     }
     CHECK(kvcap("models --json | head -c 100", "").err.empty());
 }
+
+}  // namespace cli_tests

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+namespace codes_cli_tests {
+
 namespace {
 
 using program::refused;
@@ -106,3 +108,5 @@ TEST_CASE("what 64 bits do not hold is refused, the textbook's bytes too", "[cli
     refused(asked + "1073741824", 2, "does not fit into 64 bits");
     CHECK(program::run(asked + "1048576").code == 0);
 }
+
+}  // namespace codes_cli_tests

@@ -6,6 +6,8 @@
 #include <map>
 #include <sstream>
 
+namespace conformance_tests {
+
 using nlohmann::json;
 
 namespace {
@@ -86,3 +88,5 @@ TEST_CASE("conformance: the schema refuses what is no case") {
     strange["$defs"]["case"]["oneOf"] = json::array();
     CHECK(schemas::violation(good, strange, strange).find("oneOf") != std::string::npos);
 }
+
+}  // namespace conformance_tests

@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace engine_facts_cli_tests {
+
 namespace {
 
 using nlohmann::json;
@@ -148,3 +150,5 @@ TEST_CASE("KV heads that tensor ranks cannot share evenly are refused under ever
         CHECK(program::run("fit command-a --kv-budget 90GiB --tokens 4k --tp 16 --engine " + engine).code == 0);
     }
 }
+
+}  // namespace engine_facts_cli_tests

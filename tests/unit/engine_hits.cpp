@@ -14,6 +14,8 @@
 #include <random>
 #include <vector>
 
+namespace engine_hits_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -292,3 +294,5 @@ TEST_CASE("the exact engine charges what the fold holds, and refuses what no sta
             .value();
     CHECK(ExactEngine{}.pools(uncommon, {}, one).error().code == Errc::capacity);
 }
+
+}  // namespace engine_hits_tests

@@ -17,6 +17,8 @@
 #include <kvcap/roofline.hpp>
 #include <string>
 
+namespace engine_rules_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -503,3 +505,5 @@ TEST_CASE("attention: what a query reads and computes on a cached position") {
     const ModelSpec crossing = compose(repeat(1, Cross{heads}), QueryHeads{32}).value();
     CHECK(prefill_flops(crossing, 10, 1'000) == u64{20'000});
 }
+
+}  // namespace engine_rules_tests

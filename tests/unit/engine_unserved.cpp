@@ -10,6 +10,8 @@
 #include <kvcap/engine/trtllm.hpp>
 #include <kvcap/engine/vllm.hpp>
 
+namespace engine_unserved_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -118,3 +120,5 @@ TEST_CASE("the program names the layer and the rules that have no case for it") 
         CHECK(program::run(std::string{"pools gpt-oss-20b --tokens 4k --kv-budget 8GiB --engine "} + engine).code == 0);
     }
 }
+
+}  // namespace engine_unserved_tests

@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 
+namespace engines_cli_tests {
+
 namespace {
 
 using nlohmann::json;
@@ -387,3 +389,5 @@ TEST_CASE("an engine's name as people write it, and what stands beside one that 
     CHECK(kvcap("-V").out == kvcap("--version").out);
     CHECK(kvcap("-V").code == 0);
 }
+
+}  // namespace engines_cli_tests

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+namespace field_cases_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -250,3 +252,5 @@ TEST_CASE("field: how far a prompt can be skipped", "[field]") {
         }
     }
 }
+
+}  // namespace field_cases_tests

@@ -15,6 +15,8 @@
 #include <string>
 #include <utility>
 
+namespace field_engines_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -202,3 +204,5 @@ TEST_CASE("field: blocks that other engines print", "[field]") {
         CHECK(start.with(64ull << 30)->design.blocks.block == round_up(ceil_div(page, both), 16));
     }
 }
+
+}  // namespace field_engines_tests

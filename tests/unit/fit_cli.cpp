@@ -9,6 +9,8 @@
 #include <fstream>
 #include <unistd.h>
 
+namespace fit_cli_tests {
+
 namespace {
 
 using nlohmann::json;
@@ -416,3 +418,5 @@ TEST_CASE("fit's weights of a rank are those of the stage that has most", "[cli]
     CHECK(tight["fits_if_non_kv_at_most_bytes"].get<long long>() + tight["weights_bytes_per_rank"].get<long long>() <
           440'000'000'000);
 }
+
+}  // namespace fit_cli_tests

@@ -9,6 +9,8 @@
 #include <kvcap/engine/llamacpp.hpp>
 #include <kvcap/io/gguf.hpp>
 
+namespace gguf_tests {
+
 using namespace kvcap;
 using golden::GgufWriter;
 using golden::TensorInfo;
@@ -275,3 +277,5 @@ TEST_CASE("states beyond 32 bits are refused, saved sequences beyond 64 too") {
     CHECK(llamacpp::cache_per_slice(*card, *made, made->caches[0], {.count = 2, .share = {1, 1}}, 32).error() ==
           Error{.code = Errc::overflow, .layer = 0});
 }
+
+}  // namespace gguf_tests

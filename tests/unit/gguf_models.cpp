@@ -10,6 +10,8 @@
 #include <kvcap/io/gguf.hpp>
 #include <unistd.h>
 
+namespace gguf_models_tests {
+
 using namespace kvcap;
 using Json = nlohmann::json;
 
@@ -100,3 +102,5 @@ TEST_CASE("a file's errors name the file, the key, the value and what was wanted
     CHECK(problem_of({{"llama.context_length", "long"}}).find("llama.context_length: a value of type string") == 0);
     CHECK(problem_of({{"llama.block_count", 100000}}).find("llama.block_count: 100000 blocks") == 0);
 }
+
+}  // namespace gguf_models_tests

@@ -5,6 +5,8 @@
 #include <kvcap/io/hf.hpp>
 #include <kvcap/io/spec_line.hpp>
 
+namespace hf_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -388,3 +390,5 @@ TEST_CASE("families in the forms that few files have", "[hf]") {
         CHECK(spec_line(read(config(row.type, row.rest)).spec) == row.line);
     }
 }
+
+}  // namespace hf_tests

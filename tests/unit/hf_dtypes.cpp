@@ -4,6 +4,8 @@
 #include <kvcap/io/dtypes.hpp>
 #include <kvcap/io/hf.hpp>
 
+namespace hf_dtypes_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -83,3 +85,5 @@ TEST_CASE("unknown names and blocks that do not fit are refused", "[hf]") {
              .error;
     CHECK(block.found == "q8_0: layer 0: a row of 80 elements cannot be stored in blocks of 32");
 }
+
+}  // namespace hf_dtypes_tests

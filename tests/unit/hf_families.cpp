@@ -6,6 +6,8 @@
 #include <kvcap/fold.hpp>
 #include <kvcap/io/hf.hpp>
 
+namespace hf_families_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -455,3 +457,5 @@ TEST_CASE("A family from outside the library is asked before the registry", "[hf
     CHECK(read_config(llama, own)->spec.layers == 1);
     CHECK(read_config(R"({"model_type": "gemma2"})", own)->spec == read_config(R"({"model_type": "gemma2"})")->spec);
 }
+
+}  // namespace hf_families_tests

@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+namespace identity_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -718,3 +720,5 @@ TEST_CASE("keys: a salt of LMCache's server key has at most 128 bytes, and no mo
     CHECK(lmcache_object_key(id, chunk, "hh").refusal == Refusal{Field::model, WhyRefused::separator});
     CHECK(lmcache_key(id, "hh").refusal == Refusal{Field::model, WhyRefused::separator});
 }
+
+}  // namespace identity_tests

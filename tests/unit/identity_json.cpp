@@ -5,6 +5,8 @@
 #include <kvcap/io/identity_folder.hpp>
 #include <kvcap/io/identity_json.hpp>
 
+namespace identity_json_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -125,3 +127,5 @@ TEST_CASE("each refusal of an identity has its sentence") {
     CHECK(problem(R"({"schema": "kvcap.identity/1", "content": {"adapter": 7}})").find("content/adapter: 7") !=
           std::string::npos);
 }
+
+}  // namespace identity_json_tests

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <kvcap/io/json_load.hpp>
 
+namespace json_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -91,3 +93,5 @@ TEST_CASE("limits hold while reading", "[json]") {
     }
     CHECK(problem_of(many + "]").found == "more than 262144 values");
 }
+
+}  // namespace json_tests

@@ -6,6 +6,8 @@
 #include <kvcap/report/launch.hpp>
 #include <random>
 
+namespace launch_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -487,3 +489,5 @@ TEST_CASE("what stands beside a line and is not read is said", "[launch]") {
     CHECK(notes("VLLM_ATTENTION_BACKEND=CUTLASS_MLA HOME=/tmp vllm serve m") ==
           "launch line: VLLM_ATTENTION_BACKEND; ");
 }
+
+}  // namespace launch_tests

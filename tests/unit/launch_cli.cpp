@@ -6,6 +6,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace launch_cli_tests {
+
 namespace {
 
 using nlohmann::json;
@@ -261,3 +263,5 @@ TEST_CASE("plan --emit: a model on disk stands in the line as typed", "[cli][pla
     CHECK(named.out.starts_with("llama-server -m meta-llama/Llama-3.1-8B -c 1024"));
     CHECK(named.err.find("-m reads a GGUF file") != std::string::npos);
 }
+
+}  // namespace launch_cli_tests

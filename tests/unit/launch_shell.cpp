@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <kvcap/io/launch.hpp>
 
+namespace launch_shell_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -121,3 +123,5 @@ TEST_CASE("YAML as TensorRT-LLM reads it: comments, quotes, JSON, words for yes 
     refused("printf 'a: " + deep + "' > f && trtllm-serve m --config f", "wanted YAML");
     CHECK(with("a: " + deep + std::string(2000, '}')).dtype == "auto");
 }
+
+}  // namespace launch_shell_tests

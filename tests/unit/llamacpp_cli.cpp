@@ -8,6 +8,8 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
+namespace llamacpp_cli_tests {
+
 namespace {
 
 using nlohmann::json;
@@ -317,3 +319,5 @@ TEST_CASE("what is not there is fetched by a command that works", "[cli][llamacp
     refused("size org/repo:Q4_K_M", 3,
             "hf download org/repo --include '*Q4_K_M*.gguf' --local-dir repo (MODEL is repo then)");
 }
+
+}  // namespace llamacpp_cli_tests

@@ -10,6 +10,8 @@
 #include <kvcap/io/locate.hpp>
 #include <numeric>
 
+namespace llamacpp_server_tests {
+
 using namespace kvcap;
 using namespace kvcap::llamacpp;
 
@@ -100,3 +102,5 @@ TEST_CASE("ollama's names lead to the file of their model layer") {
     ::unsetenv("OLLAMA_MODELS");
     std::filesystem::remove_all(folder);
 }
+
+}  // namespace llamacpp_server_tests

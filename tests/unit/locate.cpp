@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <kvcap/io/locate.hpp>
 
+namespace locate_tests {
+
 using namespace kvcap;
 namespace fs = std::filesystem;
 
@@ -220,3 +222,5 @@ TEST_CASE("text files: only as large as asked for", "[locate]") {
     CHECK(read_text_file(folder.path()).error->found == "a folder");
     CHECK(read_text_file(folder.path() / "none").error->trouble == Trouble::unreadable);
 }
+
+}  // namespace locate_tests

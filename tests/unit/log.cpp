@@ -6,6 +6,8 @@
 #include <kvcap/report/diagnose.hpp>
 #include <kvcap/report/diagnose/checks.hpp>
 
+namespace log_tests {
+
 namespace {
 
 using namespace kvcap;
@@ -270,3 +272,5 @@ TEST_CASE("twelve misreadings", "[log]") {
         CHECK(figure(start, "available", -8.59, 0.001));
     }
 }
+
+}  // namespace log_tests

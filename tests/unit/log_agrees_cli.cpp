@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+namespace log_agrees_cli_tests {
+
 namespace {
 
 using nlohmann::json;
@@ -205,3 +207,5 @@ TEST_CASE("doctor: what is missing is named, for a prediction and for an overhea
     CHECK(screen.find("meta-llama/Llama-3.1-8B-Instruct") != std::string::npos);
     CHECK(screen.find("gpu_memory_utilization 0.9") != std::string::npos);
 }
+
+}  // namespace log_agrees_cli_tests

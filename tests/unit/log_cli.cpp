@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+namespace log_cli_tests {
+
 namespace {
 
 /// Feeds `log` to `kvcap doctor - arguments`.
@@ -324,3 +326,5 @@ TEST_CASE("doctor: ollama's request to close changes nothing of the load", "[cli
     CHECK(told["facts"]["n_seq_max"] == 2);
     CHECK(told["findings"] == facts(load + "}\"\n")["findings"]);
 }
+
+}  // namespace log_cli_tests

@@ -2,6 +2,8 @@
 // Whole start-up logs of llama.cpp and ollama: every fact, and the findings' figures worked out by hand.
 #include "log_starts.hpp"
 
+namespace log_starts_llamacpp_tests {
+
 using namespace starts;
 using kvcap::report::gib;
 using kvcap::report::mib;
@@ -385,3 +387,5 @@ TEST_CASE("ollama: what full offload misses", "[log]") {
     CHECK(figure(start, "projector", "gib") == about(1));
     CHECK(finding(start, "projector").meaning == "1.0 times the cache");
 }
+
+}  // namespace log_starts_llamacpp_tests

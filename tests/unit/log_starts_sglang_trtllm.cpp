@@ -3,6 +3,8 @@
 // An SGLang GB is a GiB.
 #include "log_starts.hpp"
 
+namespace log_starts_sglang_trtllm_tests {
+
 using namespace starts;
 using kvcap::report::gib;
 
@@ -416,3 +418,5 @@ TEST_CASE("TensorRT-LLM: a pool that is too small cuts the context, with a warni
         CHECK(said(line, "error_category") == "max_len_exceeds_kv");
     }
 }
+
+}  // namespace log_starts_sglang_trtllm_tests

@@ -3,6 +3,8 @@
 // starts fail.
 #include "log_starts.hpp"
 
+namespace log_starts_vllm_tests {
+
 using namespace starts;
 using kvcap::report::gib;
 
@@ -381,3 +383,5 @@ TEST_CASE("characters that a screen may show, and those that it must not", "[log
     CHECK(shown(std::string(600, 'x')).size() == 512);
     CHECK(kvcap::logs::Facts{}.empty());
 }
+
+}  // namespace log_starts_vllm_tests

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+namespace log_stated_cli_tests {
+
 namespace {
 
 using nlohmann::json;
@@ -230,3 +232,5 @@ TEST_CASE("doctor: a step that the log does not say is asked in every size it ma
     CHECK(small.start["prediction"]["rules"].get<std::string>().find("steps of 2,048") != std::string::npos);
     CHECK(told(start("", "", "99.99")).code == 1);
 }
+
+}  // namespace log_stated_cli_tests

@@ -10,6 +10,8 @@
 #include <kvcap/io/gguf.hpp>
 #include <kvcap/io/model_weights.hpp>
 
+namespace model_files_tests {
+
 using namespace kvcap;
 using golden::GgufWriter;
 using golden::TensorInfo;
@@ -141,3 +143,5 @@ TEST_CASE("a sum alone is spread over derived parts, or evenly over the layers",
         CHECK(std::string{name_of(WeightSource{i})} == names[i]);
     }
 }
+
+}  // namespace model_files_tests

@@ -23,6 +23,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+namespace models_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -99,3 +101,5 @@ TEST_CASE("every GPU has names of its own, sizes that agree and a source for eac
         }
     }
 }
+
+}  // namespace models_tests

@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace ranks_cli_tests {
+
 namespace {
 
 using nlohmann::json;
@@ -237,3 +239,5 @@ TEST_CASE("what a request reserves is named of all pools, and does not depend on
     CHECK(unfolded(program::run("size " + v4 + "8").out).find("(" + words + ")") != std::string::npos);
     refused("fit llama-3.1-8b --tokens 8k --engine vllm --kv-budget 20GiB", 0, "  reserved: 512 blocks of 16\n");
 }
+
+}  // namespace ranks_cli_tests

@@ -10,6 +10,8 @@
 #include <set>
 #include <string>
 
+namespace refusals_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -230,3 +232,5 @@ TEST_CASE("depth reuse: layer-tokens are layers x prompt and the rest x decoded"
     CHECK(why(reusing_layers(table, 900, even)) == Error{.code = Errc::refused_combination, .layer = 0});
     CHECK(reusing_layers(table, 900, even, true).value() == list);
 }
+
+}  // namespace refusals_tests

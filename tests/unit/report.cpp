@@ -7,6 +7,8 @@
 #include <kvcap/report.hpp>
 #include <nlohmann/json.hpp>
 
+namespace report_tests {
+
 using namespace kvcap;
 using namespace kvcap::report;
 
@@ -275,3 +277,5 @@ TEST_CASE("the textbook's mistake is named") {
           "fewer "
           "than ranks)");
 }
+
+}  // namespace report_tests

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <unistd.h>
 
+namespace reuse_cli_tests {
+
 namespace {
 
 using nlohmann::json;
@@ -251,3 +253,5 @@ TEST_CASE("reuse: what is wrong with a prompts file is wrong input, in every ver
 }
 
 }  // namespace
+
+}  // namespace reuse_cli_tests

@@ -11,6 +11,8 @@
 #include <kvcap/report/reuse_vllm.hpp>
 #include <set>
 
+namespace reuse_engine_tests {
+
 namespace {
 
 using namespace kvcap;
@@ -416,3 +418,5 @@ TEST_CASE("reuse --engine: what is refused", "[cli]") {
         {"needs": "everything", "page_tokens": 32, "held": [0]}]})"),
             2, "--page-size says which");
 }
+
+}  // namespace reuse_engine_tests

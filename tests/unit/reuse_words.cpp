@@ -6,6 +6,8 @@
 #include <kvcap/report/reuse.hpp>
 #include <kvcap/reuse/model_rules.hpp>
 
+namespace reuse_words_tests {
+
 using namespace kvcap;
 using namespace kvcap::report;
 
@@ -192,3 +194,5 @@ TEST_CASE("reuse: the groups of a model, their caches and the bytes of a page") 
     REQUIRE(odd.add(0, Gqa{.kv_heads = 1, .head_dim = 40, .format = {32, 34}}.forms()) == Errc::ok);
     CHECK(rules_of(odd, {}).error() == Error{.code = Errc::block_not_divisible, .got = 40, .want = 32});
 }
+
+}  // namespace reuse_words_tests

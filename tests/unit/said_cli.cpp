@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+namespace said_cli_tests {
+
 using namespace program;
 
 namespace {
@@ -284,3 +286,5 @@ TEST_CASE("an emitted line has numbers that its engine reads", "[cli][said]") {
     }
     CHECK(run(asked + "llama-server --util 0.8").code == 2);
 }
+
+}  // namespace said_cli_tests

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <kvcap/io/scenario.hpp>
 
+namespace scenario_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -164,3 +166,5 @@ TEST_CASE("scenario: what is no group, no page and no answer to yes or no") {
 }
 
 }  // namespace
+
+}  // namespace scenario_tests

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+namespace screens_cli_tests {
+
 using namespace program;
 using nlohmann::json;
 
@@ -192,3 +194,5 @@ TEST_CASE("advise: similarity tables that are none", "[cli][advise]") {
     CHECK(refusal(head + R"("similarity": [null, null]})") ==
           "/similarity/1: null; wanted a cosine similarity, at most 1\n");
 }
+
+}  // namespace screens_cli_tests

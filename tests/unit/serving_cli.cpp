@@ -3,6 +3,8 @@
 #include "checked.hpp"
 #include "folder.hpp"
 
+namespace serving_cli_tests {
+
 using namespace program;
 
 namespace {
@@ -462,3 +464,5 @@ TEST_CASE("fit --overhead-from an SGLang log gives back what the log has", "[cli
     CHECK(!says(checked("fit", asked + log + " --gpu h100"), "outside of its share"));
     std::filesystem::remove(log);
 }
+
+}  // namespace serving_cli_tests

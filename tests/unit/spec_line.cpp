@@ -5,6 +5,8 @@
 #include <kvcap/core.hpp>
 #include <kvcap/io/spec_line.hpp>
 
+namespace spec_line_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -265,3 +267,5 @@ TEST_CASE("sources and budgets of forms read back by their names", "[spec]") {
     CHECK(spec_line(read_spec_line("2*form(attention, source=encoder, key(heads,8,1,128,bf16))")->spec) ==
           "2*cross(form(attention, key(heads,8,1,128,bf16)))");
 }
+
+}  // namespace spec_line_tests

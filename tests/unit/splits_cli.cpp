@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace splits_cli_tests {
+
 namespace {
 
 using nlohmann::json;
@@ -253,3 +255,5 @@ TEST_CASE("a request longer than --engine-max-len is refused by every verb alike
         CHECK(program::run(asked + "8192").code == 0);
     }
 }
+
+}  // namespace splits_cli_tests

@@ -8,6 +8,8 @@
 #include <kvcap/store/trace.hpp>
 #include <random>
 
+namespace store_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -259,3 +261,5 @@ TEST_CASE("a sample's estimate is scaled, and its parts give the error") {
     CHECK(made.error == Approx(std::abs(a - b) / 2));
     CHECK(made.error > 0);
 }
+
+}  // namespace store_tests

@@ -7,6 +7,8 @@
 #include <regex>
 #include <sstream>
 
+namespace trace_tests {
+
 using namespace kvcap;
 
 namespace {
@@ -145,3 +147,5 @@ TEST_CASE("the scanner takes only what the loader reads alike") {
     }
     CHECK(taken >= 4);
 }
+
+}  // namespace trace_tests

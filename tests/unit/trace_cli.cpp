@@ -9,6 +9,8 @@
 
 #include <cstdlib>
 
+namespace trace_cli_tests {
+
 namespace {
 
 using nlohmann::json;
@@ -376,3 +378,5 @@ TEST_CASE("identity: no line of a screen is wider than 80 columns, and long name
     const std::string steers = folder.write("steers.json", R"({"model": "\u001b[31mred"})");
     CHECK(kvcap("identity " + steers).out.find('\x1b') == std::string::npos);
 }
+
+}  // namespace trace_cli_tests

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+namespace unknown_cli_tests {
+
 using namespace program;
 
 TEST_CASE("weights: a quantised format that only the model's name says", "[cli][unknown]") {
@@ -196,3 +198,5 @@ TEST_CASE("--emit: what the engine cannot load is remarked", "[cli][unknown]") {
     CHECK(run("plan '32*gqa(8,128)'" + asked).err.find("loads a folder or a Hugging Face id") != std::string::npos);
     CHECK(run("plan llama-3.1-8b" + asked).err.find("loads a folder") == std::string::npos);
 }
+
+}  // namespace unknown_cli_tests

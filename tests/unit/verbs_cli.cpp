@@ -4,6 +4,8 @@
 #include "checked.hpp"
 #include "folder.hpp"
 
+namespace verbs_cli_tests {
+
 using namespace program;
 
 namespace {
@@ -160,3 +162,5 @@ TEST_CASE("weights of a mixture that does not say its experts are unknown", "[cl
     CHECK(weights("").is_null());
     CHECK(weights(", \"num_local_experts\": 8") == 2 * 46'702'792'704);
 }
+
+}  // namespace verbs_cli_tests

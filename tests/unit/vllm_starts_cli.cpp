@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace vllm_starts_cli_tests {
+
 namespace {
 
 using nlohmann::json;
@@ -243,3 +245,5 @@ TEST_CASE("plan --launch: drafts of the text itself have no weights and no cache
     refused("fit llama-3.1-8b --kv-budget 9GiB --tokens 8k --engine vllm --spec-method medusa", 2,
             "none of mtp, ngram");
 }
+
+}  // namespace vllm_starts_cli_tests

@@ -5,6 +5,8 @@
 #include <kvcap/io/model_weights.hpp>
 #include <random>
 
+namespace weights_tests {
+
 using namespace kvcap;
 namespace fs = std::filesystem;
 
@@ -302,3 +304,5 @@ TEST_CASE("exact sums from safetensors headers, the index alone, and a card", "[
     CHECK(weights_of(config, folder).error->found == "\"Q9\"");
     fs::remove_all(folder);
 }
+
+}  // namespace weights_tests

@@ -14,6 +14,10 @@ namespace golden {
 
 using namespace kvcap;
 
+inline bool of_vllm(const File& file, const char* schema) {
+    return file.says("engine", "vllm") && file.says("schema", schema);
+}
+
 /// A capacity case: a model in forms, the engine, its split and memory. types: of each form; caches:
 /// "layer:type".
 struct VllmCase {

@@ -283,10 +283,6 @@ void run_split(const Json& json, Report& report) {
     one.done("the case");
 }
 
-bool of_vllm(const File& file, const char* schema) {
-    return file.says("engine", "vllm") && file.says("schema", schema);
-}
-
 }  // namespace
 
 extern const Format vllm_capacity{

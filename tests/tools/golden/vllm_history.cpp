@@ -394,10 +394,6 @@ void run_tests(const File& file) {
     }
 }
 
-bool of_vllm(const File& file, const char* schema) {
-    return file.says("engine", "vllm") && file.says("schema", schema);
-}
-
 }  // namespace
 
 extern const Format vllm_history{"vllm history", [](const File& file) { return of_vllm(file, "history/1"); },
