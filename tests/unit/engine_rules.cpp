@@ -14,7 +14,9 @@
 #include <kvcap/engine/vllm/backends.hpp>
 #include <kvcap/io/log.hpp>
 #include <kvcap/models/deepseek.hpp>
+#include <kvcap/report/refusal_vllm.hpp>
 #include <kvcap/roofline.hpp>
+#include <set>
 #include <string>
 
 namespace engine_rules_tests {
@@ -39,6 +41,25 @@ kvcap::llamacpp::Card llama_card() {
 }
 
 }  // namespace
+
+TEST_CASE("vLLM: each reason has a name for JSON and words of its own, with the flag that changes it") {
+    std::set<std::string_view> words;
+    std::set<std::string_view> names;
+    for (u8 reason = 0; reason <= static_cast<u8>(vllm::Reason::no_valid_backend); ++reason) {
+        words.insert(report::words_of(vllm::Reason{reason}));
+        names.insert(vllm::name_of(vllm::Reason{reason}));
+    }
+    CHECK(words.size() == 11);
+    CHECK(names.size() == 11);
+    CHECK(words.count("unknown") + names.count("unknown") == 0);
+    const auto says = [](vllm::Reason reason, std::string_view flag) {
+        return report::words_of(reason).find(flag) != std::string_view::npos;
+    };
+    CHECK(says(vllm::Reason::auto_fit_impossible, "--max-model-len auto"));
+    CHECK(says(vllm::Reason::context_parallel_unsupported, "--decode-context-parallel-size"));
+    CHECK(says(vllm::Reason::cannot_promote_to_single_type, "--disable-hybrid-kv-cache-manager"));
+    CHECK(says(vllm::Reason::match_unit_not_divisible, "--prefix-match-unit"));
+}
 
 TEST_CASE("llama.cpp: refusals of a model or context, in words") {
     using namespace kvcap::llamacpp;
