@@ -185,6 +185,7 @@ std::vector<std::string> blocks_around(u64 now) {
     };
     std::sort(blocks.begin(), blocks.end(), nearer);
     std::vector<std::string> values;
+    values.reserve(blocks.size());
     for (const u64 block : blocks) {
         values.push_back(std::to_string(block));
     }
