@@ -60,7 +60,7 @@ Diagnosed<Launch> launch_beside(const PlanOptions& options) {
     if (quote != '\0') {
         stop(Exit::usage, fmt::format("--launch: the line opens a {} and does not close it", quote));
     }
-    const Diagnosed<Launch> read = read_launch(options.launch);
+    Diagnosed<Launch> read = read_launch(options.launch);
     const Launch launch = value_of(read);
     const std::string& engine = options.on.engine.engine;
     if (!engine.empty() && !is_of_engine(engine, launch.engine)) {

@@ -140,6 +140,7 @@ std::vector<Reason> reasons_of(const Search& search, const SearchResult& found) 
         reason = {said, reason.candidates + 1, !by_memory(each.why.code)};
     }
     std::vector<Reason> reasons;
+    reasons.reserve(counts.size());
     for (const auto& [said, reason] : counts) {
         reasons.push_back(reason);
     }
