@@ -197,9 +197,18 @@ EngineAnswer ask_sglang(const EngineQuestion& question) {
     sglang::Engine engine{options_of(question, answer)};
     Sharding split = question.sharding;
     const u64 tensor_ranks = larger(question.ranks / split.pp, split.tp);  // also under attention data parallelism
-    const u64 whole = question.attention_ranks > 1 ? tensor_ranks : larger(question.number("ep-size", 1), 1);
-    const u64 sharing = tensor_ranks / whole;
-    refuse_cut_blocks(question.model->read, sharing, "--ep-size", answer);
+    const bool dealt = question.attention_ranks > 1 && !question.has("ep-size");  // as the lines of plan say then
+    const u64 whole = dealt ? tensor_ranks : larger(question.number("ep-size", 1), 1);
+    if (tensor_ranks % whole != 0) {
+        answer.refusal = fmt::format("--ep-size {}: wanted a number that divides the {} tensor ranks", whole,
+                                     tensor_ranks);
+        answer.error = {.code = Errc::refused_combination, .got = whole, .want = tensor_ranks};
+        return answer;
+    }
+    if (dealt) {
+        note_whole_experts(question.model->read, tensor_ranks, fmt::format("--ep-size {}", tensor_ranks), answer);
+    }
+    refuse_cut_blocks(question.model->read, tensor_ranks / whole, "--ep-size", answer);
     if (!answer.runs()) {
         return answer;
     }

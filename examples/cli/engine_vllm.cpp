@@ -121,8 +121,11 @@ EngineAnswer ask_vllm(const EngineQuestion& question) {
     refuse_context(question, engine->rules, engine->options.kv_dtype, answer);
     refuse_requests(question, engine->options.max_num_batched_tokens, answer);
     const bool whole = question.attention_ranks > 1 || question.has("enable-expert-parallel");
-    const u64 sharing = whole ? 1 : saturating_product(question.sharding.tp, question.dp);
-    refuse_cut_blocks(question.model->read, sharing, "--enable-expert-parallel", answer);
+    const u64 sharing = saturating_product(larger(question.attention_ranks, question.sharding.tp), question.dp);
+    if (question.attention_ranks > 1) {
+        note_whole_experts(question.model->read, sharing, "--enable-expert-parallel", answer);
+    }
+    refuse_cut_blocks(question.model->read, whole ? 1 : sharing, "--enable-expert-parallel", answer);
     if (!answer.runs()) {
         return answer;
     }

@@ -11,4 +11,7 @@ namespace kvcap::cli {
 /// SGLang.
 void refuse_cut_blocks(const ReadModel& read, u64 ranks, std::string_view whole, EngineAnswer& answer);
 
+/// Under --dp-attention, which deals whole experts: says so where `ranks` that share an expert would be refused.
+void note_whole_experts(const ReadModel& read, u64 ranks, std::string_view whole, EngineAnswer& answer);
+
 }  // namespace kvcap::cli

@@ -97,9 +97,9 @@ void refuse_as_fit(const PlanOptions& options, const Launch& launch, Launched& g
     if (there != 0 && there < needed) {
         stop(Exit::usage, fmt::format("--gpus {} and --launch: the line needs {} GPUs", there, needed));
     }
-    if (launch.visible != 0 && launch.visible < got.on.gpus && launch.flags.count("nnodes") == 0) {
+    if (launch.visible && *launch.visible < got.on.gpus && launch.flags.count("nnodes") == 0) {
         stop(Exit::usage, fmt::format("launch line: its server sees {} and its split needs {} GPUs",
-                                      report::counted(launch.visible, "GPU", "GPUs"), got.on.gpus));
+                                      report::counted(*launch.visible, "GPU", "GPUs"), got.on.gpus));
     }
     got.on.gpus = needed;
     note_idle(got.on, options.on.memory.gpus, got.notes);

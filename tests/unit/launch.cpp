@@ -111,8 +111,16 @@ TEST_CASE("launch lines as people write them", "[launch]") {
     refused("vllm serve 'm --max-model-len 8192", "an opened '");
     refused("vllm serve \"m", "an opened \"");
     CHECK(read("CUDA_VISIBLE_DEVICES=0,1 vllm serve m -tp 4").visible == 2);
-    CHECK(read("CUDA_VISIBLE_DEVICES= vllm serve m").visible == 0);
-    CHECK(read("docker run --gpus all vllm/vllm-openai:v0.10.2 --model m").visible == 0);
+    for (const char* none : {"CUDA_VISIBLE_DEVICES=", "CUDA_VISIBLE_DEVICES=-1", "CUDA_VISIBLE_DEVICES=none"}) {
+        CHECK(read(std::string{none} + " vllm serve m").visible == 0);
+    }
+    CHECK(read("CUDA_VISIBLE_DEVICES=0,-1,1 vllm serve m").visible == 1);  // up to the first that is none
+    CHECK(read("CUDA_VISIBLE_DEVICES=all vllm serve m").visible == std::nullopt);
+    CHECK(read("vllm serve m").visible == std::nullopt);
+    CHECK(read("docker run --gpus all vllm/vllm-openai:v0.10.2 --model m").visible == std::nullopt);
+    CHECK(read("docker run --gpus 0 vllm/vllm-openai:v0.10.2 --model m").visible == 0);
+    CHECK(read("docker run --gpus none vllm/vllm-openai:v0.10.2 --model m").visible == 0);
+    CHECK(read("docker run --gpus '\"count=2\"' vllm/vllm-openai:v0.10.2 --model m").visible == 2);
     CHECK(read("docker run --gpus 2 vllm/vllm-openai:v0.10.2 --model m").visible == 2);
     CHECK(read("docker run --gpus=3 vllm/vllm-openai:v0.10.2 --model m").visible == 3);
     CHECK(read("docker run --gpus '\"device=0,1\"' vllm/vllm-openai:v0.10.2 --model m").visible == 2);

@@ -130,7 +130,13 @@ TEST_CASE("scenario: problems name their place") {
     REQUIRE(refused(with_group(R"({"name": "a", "needs": "everything", "held": []}, )"
                                R"({"shared_with": "a", "needs": "window"})"))
                 .wanted == "nothing but a name beside shared_with: the other group's pages and rule hold");
-    for (const char* second : {R"({"name": "a", "shared_with": "a"})", R"({"name": "a", "needs": "everything", "held": []})"}) {
+    const std::string primes = R"({"needs": "everything", "page_tokens": 999983, "held": []}, )"
+                               R"({"needs": "everything", "page_tokens": 999979, "held": []}, )"
+                               R"({"needs": "everything", "page_tokens": 999961, "held": []}, )"
+                               R"({"needs": "everything", "page_tokens": 999959, "held": []})";
+    CHECK(refused(with_group(primes)).where == "/unit_tokens");
+    for (const char* second : {R"({"name": "a", "shared_with": "a"})",
+                               R"({"name": "a", "needs": "everything", "held": []})"}) {
         const Problem twice =
             refused(with_group(std::string{R"({"name": "a", "needs": "everything", "held": []}, )"} + second));
         CHECK(twice.where == "/groups/1/name");

@@ -19,18 +19,28 @@ constexpr std::string_view longer_variable(std::string_view engine) noexcept {
                                 : std::string_view{};
 }
 
-/// How many devices "0,1", "GPU-x", docker's "2" or "device=0,1" are; 0: all, or not said.
-inline u32 devices_of(std::string_view said, bool counts) {
-    const std::size_t list = said.find("device=");
-    std::string_view text = list == said.npos ? said : said.substr(list + 7);
-    text = text.substr(0, text.find_first_of("\"'", 0));
-    if (text.empty() || text == "all" || text == "none" || text == "void") {
+/// How many devices a variable's "0,1" or "GPU-x" are, up to the first that is none ("-1"), as CUDA counts them.
+inline u32 devices_of(std::string_view list) {
+    u32 count = 0;
+    for (std::size_t at = 0; at < list.size() && list[at] != ',' && list[at] != '-'; ++count) {
+        at = smaller(list.find(',', at), list.size() - 1) + 1;
+    }
+    return list == "none" || list == "void" ? 0 : count;
+}
+
+/// The same of docker's "2", "count=2" or "device=0,1"; nothing: all.
+inline std::optional<u32> docker_devices(std::string_view said) {
+    said.remove_prefix(smaller(said.find_first_not_of("\"'"), said.size()));
+    said = said.substr(0, said.find_first_of("\"'"));
+    if (const std::size_t list = said.find("device="); list != said.npos) {
+        return devices_of(said.substr(list + 7));
+    }
+    said.remove_prefix(said.starts_with("count=") ? 6 : 0);
+    const std::optional<u64> count = launch_number(std::string{said});
+    if (said == "none") {
         return 0;
     }
-    if (counts && list == said.npos) {
-        return static_cast<u32>(smaller(launch_number(std::string{text}).value_or(0), 65536));
-    }
-    return static_cast<u32>(std::count(text.begin(), text.end(), ',') + 1);
+    return count ? std::optional{static_cast<u32>(smaller(*count, 65536))} : std::nullopt;
 }
 
 /// "NAME=VALUE" of a shell's word or of docker's -e=NAME=VALUE.
@@ -43,12 +53,14 @@ inline void take_visible(const std::vector<std::string>& words, std::size_t end,
     for (std::size_t i = 0; i < end; ++i) {
         const std::string_view word = variable_in(words[i]);
         for (const std::string_view name : {"CUDA_VISIBLE_DEVICES=", "HIP_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES="}) {
-            launch.visible = word.starts_with(name) ? devices_of(word.substr(name.size()), false) : launch.visible;
+            if (word.starts_with(name) && word.substr(name.size()) != "all") {
+                launch.visible = devices_of(word.substr(name.size()));
+            }
         }
         if (word.starts_with("--gpus")) {
             const bool apart = word.size() == 6 && i + 1 < end;
             const std::string_view said = apart ? std::string_view{words[i + 1]} : word.substr(smaller(word.size(), 7));
-            launch.visible = devices_of(said, true);
+            launch.visible = docker_devices(said);
         }
     }
 }

@@ -46,8 +46,7 @@ public:
         known(root, "", {"prompt_tokens", "limit_tokens", "unit_tokens", "tail_tokens", "groups", "comment"});
         Ask& ask = scenario_.ask;
         ask.prompt = whole(root["prompt_tokens"], "/prompt_tokens", 1, most_scenario_tokens);
-        ask.limit = or_else(root["limit_tokens"], "/limit_tokens", 0, ask.prompt,
-                            ask.prompt == 0 ? 0 : ask.prompt - 1);
+        ask.limit = or_else(root["limit_tokens"], "/limit_tokens", 0, ask.prompt, ask.prompt == 0 ? 0 : ask.prompt - 1);
         const JsonValue groups = root["groups"];
         if (!groups.is_array() || groups.size() == 0) {
             fail("/groups", groups.shown(), "a list of groups");
@@ -66,6 +65,9 @@ public:
         }
         const ScenarioView view{scenario_};
         const u64 unit = common_unit(view.groups.data(), view.count());
+        if (unit == off_scale && !root["unit_tokens"].given()) {
+            fail("/unit_tokens", "nothing", "it: the least common multiple of the groups' pages is beyond 64 bits");
+        }
         ask.grid.unit = or_else(root["unit_tokens"], "/unit_tokens", 1, u64{1} << 40, unit);
         ask.grid.tail = or_else(root["tail_tokens"], "/tail_tokens", 1, ask.prompt, off_scale);
         if (problem_) {
@@ -73,9 +75,8 @@ public:
         }
         Diagnosed<ReuseScenario> read{std::move(scenario_)};
         if (!root["unit_tokens"].given()) {
-            read.notes.push_back(
-                {Origin::derived, "/unit_tokens",
-                 "boundaries on multiples of " + std::to_string(unit) + " tokens (all pages whole)"});
+            read.notes.push_back({Origin::derived, "/unit_tokens",
+                                  "boundaries on multiples of " + std::to_string(unit) + " tokens (all pages whole)"});
         }
         return read;
     }

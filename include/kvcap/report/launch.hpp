@@ -62,7 +62,8 @@ inline std::string sglang_line(const Launch& l) {
     std::string out =
         fmt::format("python -m sglang.launch_server --model-path {} --tp-size {} --pp-size {} --dp-size {}",
                     shell_word(l.model), l.tp, l.pp, l.attention_dp ? l.tp : l.dp);
-    out += l.attention_dp ? fmt::format(" --enable-dp-attention --ep-size {}", l.tp) : "";
+    out += l.attention_dp ? " --enable-dp-attention" : "";
+    out += l.attention_dp && l.flags.count("ep-size") == 0 ? fmt::format(" --ep-size {}", l.tp) : "";
     out += said_number("--context-length", l.tokens);
     out += said_number("--max-running-requests", saturating_product(l.sequences, l.attention_dp ? l.tp : 1));
     out += " --kv-cache-dtype " + l.dtype;

@@ -29,7 +29,7 @@ struct ReplayRequest {
 };
 
 /// hit <= ideal <= seen, but both are more than seen where the engine's own key takes a salt for an adapter of that
-/// name (vLLM, SGLang). lifted: look-up rules sum to ideal - hit, the others to seen - ideal. other: tokens in common
+/// name (vLLM). lifted: look-up rules sum to ideal - hit, the others to seen - ideal. other: tokens in common
 /// with an earlier request of another salt or adapter, when that is more than `seen`.
 struct Replayed {
     u64 tokens = 0;

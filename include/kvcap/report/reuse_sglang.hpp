@@ -146,9 +146,10 @@ private:
         return sglang_positions(server.tree().path(request.tokens, key), rules, window_,
                                 request.tokens.size());
     }
-    /// Salt and adapter are one text behind each other.
+    /// One text: the salt, and behind it an adapter's id, which the server draws at random (lora_registry.py), so that
+    /// no salt is one.
     static std::optional<std::string> key_of(const ReplayRequest& request) {
-        const std::string text = request.salt + request.adapter;
+        const std::string text = request.salt + (request.adapter.empty() ? "" : '\n' + request.adapter);
         return text.empty() ? std::nullopt : std::optional{text};
     }
 

@@ -4,6 +4,7 @@
 
 #include <kvcap/units.hpp>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,9 @@ inline constexpr char launch_values = '\x1f';
 /// states. over_all: a line of llama.cpp that names no devices, "layer" or "tensor": it splits so over all that it
 /// sees; empty: tp and pp say over how many. flags: the engine's other flags by long name without dashes, or as
 /// written, with them, where that is no name of the engine's; switches have an empty value, and launch_values parts
-/// several of one flag. visible: devices that variables and docker let the server see; 0: all, or not said.
+/// several of one flag; SGLang's ep-size is among them where it is not what report::launch_line says by itself: all
+/// tensor ranks under attention_dp, else 1. visible: devices that variables and docker let the server see; nothing:
+/// all, or not said.
 struct Launch {
     std::string engine{};
     std::string version{};
@@ -37,7 +40,7 @@ struct Launch {
     std::string util{};
     std::string budget{};
     bool longer_allowed = false;
-    u32 visible = 0;
+    std::optional<u32> visible{};
     std::string over_all{};
     std::map<std::string, std::string, std::less<>> flags{};
     friend bool operator==(const Launch&, const Launch&) = default;

@@ -254,8 +254,9 @@ private:
 
     void finish() {
         read_.no_split = experts_.uneven(read_.tp);
-        if (read_.engine == "sglang" && experts_.ranks > 1 && !read_.attention_dp) {
-            read_.flags["ep-size"] = std::to_string(experts_.ranks);
+        const u64 whole = larger(experts_.ranks, 1);
+        if (read_.engine == "sglang" && whole != (read_.attention_dp ? read_.tp : 1)) {
+            read_.flags["ep-size"] = std::to_string(whole);
         }
         if (read_.engine == "vllm" && expert_parallel_) {
             // each data-parallel rank is one that holds whole requests
