@@ -25,7 +25,7 @@ void refuse_cut_blocks(const ReadModel& read, u64 ranks, std::string_view whole,
 
 void note_whole_experts(const ReadModel& read, u64 ranks, std::string_view whole, EngineAnswer& answer) {
     if (cuts_blocks(read, ranks)) {
-        answer.notes.push_back({Origin::derived, "--dp-attention",
+        answer.notes.push_back({Origin::assumed, "--dp-attention",
                                 fmt::format("whole experts on each rank, as {} deals them; the engine does not start "
                                             "with experts of {} over {} ranks: their FP8 blocks have {} rows",
                                             whole, report::grouped(read.expert_width), ranks, read.weight_block)});

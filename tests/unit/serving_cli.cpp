@@ -432,13 +432,14 @@ TEST_CASE("experts of FP8 in blocks: ranks that begin inside a block do not star
     const std::string holders = server + " --dp 4 --enable-dp-attention";  // the experts stay divided unless said
     CHECK(line(holders).find("DOES NOT START") != std::string::npos);
     CHECK(line(holders + " --ep 4").find("FITS") != std::string::npos);
+    CHECK(line(holders + " --ep 4").find("--dp-attention:") == std::string::npos);
     CHECK(said("qwen3-30b-a3b-fp8 --tp 4 --dp-attention --ep-size 1" + asked + "sglang").find(words) == 0);
     CHECK(said("qwen3-30b-a3b-fp8 --tp 4 --ep-size 3" + asked + "sglang") ==
           "--ep-size 3: wanted a number that divides the 4 tensor ranks");
     for (const std::string engine : {"sglang", "vllm"}) {
         const std::string out = program::run("fit qwen3-30b-a3b-fp8 --tp 4 --dp-attention" + asked + engine).out;
         CHECK(out.find("FITS") != std::string::npos);
-        CHECK(out.find("whole experts on each rank") != std::string::npos);
+        CHECK(out.find("assumed --dp-attention: whole experts") != std::string::npos);
     }
 }
 
