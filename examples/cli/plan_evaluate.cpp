@@ -271,7 +271,8 @@ Launched evaluate(const Launch& line, const DeploymentOptions& beside) {
     take_requests(launch, out);
     note_unknown(out.on, out.setting, out.notes);
     out.answer = out.on.ask(out.setting, out.on.known_non_kv(out.setting));
-    std::erase_if(out.answer.notes, [](const Note& note) { return note.where == "--dp-attention"; });  // the line says it
+    const auto said = [](const Note& note) { return note.where == "--dp-attention"; };  // by the line
+    std::erase_if(out.answer.notes, said);
     note_unused(out.on, out.setting, out.answer, out.notes);
     return out;
 }
