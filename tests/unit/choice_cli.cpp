@@ -437,10 +437,12 @@ TEST_CASE("plan: flags that name a split or a format leave the search no other",
     }
     const std::string asked = "plan llama-3.1-70b --gpu h100 --gpus 4 --tokens 32k --overhead kaito-2026-06";
     CHECK(run(asked + " --kv-cache-dtype bf16 --emit vllm").out.find("fp8") == std::string::npos);
-    for (const json& each : json_of(asked + " --tp 2", "plan")["ranked"]) {
+    const json by_tensor = json_of(asked + " --tp 2", "plan");
+    for (const json& each : by_tensor["ranked"]) {
         CHECK(each["tp"] == 2);
     }
-    for (const json& each : json_of(asked + " --pp 4", "plan")["ranked"]) {
+    const json by_stage = json_of(asked + " --pp 4", "plan");
+    for (const json& each : by_stage["ranked"]) {
         CHECK(each["pp"] == 4);
     }
     CHECK(run(asked + " --emit trtllm --max-batch-size 8").out.find("--max_batch_size 8 ") !=

@@ -160,7 +160,8 @@ TEST_CASE("fit's JSON says where context ranks lie, as size's does", "[cli][fit]
     CHECK_FALSE(both("--cp 2"));
     CHECK(both("--decode-context-parallel-size 2"));
     CHECK(both("--cp 2 --engine vllm"));
-    for (const json& each : checked("fit", v3 + "--kv-budget 1GiB --engine vllm", 1)["changes"]) {
+    const json found = checked("fit", v3 + "--kv-budget 1GiB --engine vllm", 1);
+    for (const json& each : found["changes"]) {
         CHECK(each["sharding"]["cp_among_tp"] == true);
     }
 }
