@@ -516,8 +516,8 @@ TEST_CASE("plan: 64 GPUs, its JSON keeps its schema", "[cli][plan]") {
         CHECK(tp * each["pp"].get<int>() * each["dp"].get<int>() == 64);
         CHECK(tp % cp == 0);  // vLLM's context ranks are tensor ranks
     }
-    for (const json& each :
-         json_of("plan llama-3.1-70b --gpu h100 --gpus 16 --tokens 8k", "plan")["ranked"]) {
+    const json by_itself = json_of("plan llama-3.1-70b --gpu h100 --gpus 16 --tokens 8k", "plan");
+    for (const json& each : by_itself["ranked"]) {
         CHECK(each["dp_attention"] == false);  // a dense model: that is DP
         CHECK((each["cp"] == 1 || each["tp"].get<int>() >= 8 * each["cp"].get<int>()));
     }
