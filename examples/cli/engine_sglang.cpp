@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <kvcap/engine/sglang.hpp>
+#include <kvcap/io/launch/experts.hpp>
 #include <memory>
 
 namespace kvcap::cli {
@@ -199,9 +200,10 @@ EngineAnswer ask_sglang(const EngineQuestion& question) {
     const u64 tensor_ranks = larger(question.ranks / split.pp, split.tp);  // also under attention data parallelism
     const bool dealt = question.attention_ranks > 1 && !question.has("ep-size");  // as the lines of plan say then
     const u64 whole = dealt ? tensor_ranks : larger(question.number("ep-size", 1), 1);
-    if (tensor_ranks % whole != 0) {
-        answer.refusal = fmt::format("--ep-size {}: wanted a number that divides the {} tensor ranks", whole,
-                                     tensor_ranks);
+    io::LaunchExperts experts{.ranks = static_cast<u32>(smaller(whole, ~u32{0}))};
+    experts.say("--ep-size", std::to_string(whole));
+    if (const std::string uneven = experts.uneven(static_cast<u32>(tensor_ranks)); answer.runs() && !uneven.empty()) {
+        answer.refusal = uneven;
         answer.error = {.code = Errc::refused_combination, .got = whole, .want = tensor_ranks};
         return answer;
     }

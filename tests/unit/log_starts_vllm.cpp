@@ -230,6 +230,16 @@ TEST_CASE("vLLM: no rate without a whole number of bytes, and no share left wher
         "Actual usage is 70.00 GiB for weight, 2.00 GiB for peak activation, 1.00 GiB for non-torch memory, and "
         "0.50 GiB for CUDAGraph memory.\n";
     CHECK(finding(only(spent), "spent").meaning == "that is 2.40 GiB more than the share");
+    const auto advised = [](const char* free) {  // of the share 0.5; a start that asks for more than is free ends
+        return finding(only("Free memory on device (" + std::string{free} +
+                            "/80.00 GiB) on startup. Desired GPU memory utilization is (0.5, 40.00 GiB). "
+                            "Actual usage is 10.00 GiB for weight.\n"),
+                       "unused-share")
+            .change;
+    };
+    CHECK(advised("79.00") == "a share of 0.95, if nothing else needs the card");
+    CHECK(advised("60.50") == "a share of 0.75, if nothing else needs the card");
+    CHECK(advised("40.00").empty());
 }
 
 TEST_CASE("overhead: the lines that a log lacks are named", "[log]") {

@@ -433,6 +433,11 @@ TEST_CASE("experts of FP8 in blocks: ranks that begin inside a block do not star
     CHECK(line(holders).find("DOES NOT START") != std::string::npos);
     CHECK(line(holders + " --ep 4").find("FITS") != std::string::npos);
     CHECK(line(holders + " --ep 4").find("--dp-attention:") == std::string::npos);
+    for (const std::string& plain : {server, holders}) {
+        CHECK(line(plain + " --moe-a2a-backend deepep").find("FITS") != std::string::npos);
+        CHECK(line(plain + " --moe-a2a-backend none").find("DOES NOT START") != std::string::npos);
+        CHECK(line(plain + " --enable-deepep-moe").find("FITS") != std::string::npos);
+    }
     CHECK(said("qwen3-30b-a3b-fp8 --tp 4 --dp-attention --ep-size 1" + asked + "sglang").find(words) == 0);
     CHECK(said("qwen3-30b-a3b-fp8 --tp 4 --ep-size 3" + asked + "sglang") ==
           "--ep-size 3: wanted a number that divides the 4 tensor ranks");

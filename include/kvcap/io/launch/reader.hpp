@@ -253,10 +253,10 @@ private:
     }
 
     void finish() {
+        experts_.take_backend(read_.flags, read_.tp);
         read_.no_split = experts_.uneven(read_.tp);
-        const u64 whole = larger(experts_.ranks, 1);
-        if (read_.engine == "sglang" && whole != (read_.attention_dp ? read_.tp : 1)) {
-            read_.flags["ep-size"] = std::to_string(whole);
+        if (read_.engine == "sglang" && experts_.whole() != (read_.attention_dp ? read_.tp : 1)) {
+            read_.flags["ep-size"] = std::to_string(experts_.whole());
         }
         if (read_.engine == "vllm" && expert_parallel_) {
             // each data-parallel rank is one that holds whole requests

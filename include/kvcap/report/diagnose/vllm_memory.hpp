@@ -3,6 +3,7 @@
 // budgets of the old profile, block sizes from the swap space, workers and stages.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <kvcap/report/diagnose/finding.hpp>
 
@@ -144,13 +145,15 @@ inline void budget(Diagnosis& on) {
             .with("sum", rest)
             .with("printed", pool);
     }
-    if (known(share, total) && share < 0.95) {
+    const double free = on["free_gib"];  // a start with a share of more than that is refused
+    const double most = known(free, total) ? std::min(0.95, std::floor(100 * free / total) / 100) : 0.95;
+    if (known(share, total) && share < most) {
         Finding& found = on.add("unused-share", {"gpu_memory_utilization", "total_gib"},
                                 said("share {}", on.text("gpu_memory_utilization")),
                                 said("{:.2f} GiB of the card are outside it", total * (1 - share)),
-                                "a share of 0.95, if nothing else needs the card");
-        found.with("outside_gib", total * (1 - share)).with("gain_gib", total * (0.95 - share));
-        found.gain_bytes = total * (0.95 - share) * gib;
+                                said("a share of {:.2f}, if nothing else needs the card", most));
+        found.with("outside_gib", total * (1 - share)).with("gain_gib", total * (most - share));
+        found.gain_bytes = total * (most - share) * gib;
     }
 }
 
