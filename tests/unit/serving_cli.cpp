@@ -435,6 +435,7 @@ TEST_CASE("experts of FP8 in blocks: ranks that begin inside a block do not star
     CHECK(line(holders + " --ep 4").find("--dp-attention:") == std::string::npos);
     for (const std::string& plain : {server, holders}) {
         CHECK(line(plain + " --moe-a2a-backend deepep").find("FITS") != std::string::npos);
+        CHECK(line(plain + " --moe-a2a-backend=deepep").find("--moe-a2a-backend: whole experts") != std::string::npos);
         CHECK(line(plain + " --moe-a2a-backend none").find("DOES NOT START") != std::string::npos);
         CHECK(line(plain + " --enable-deepep-moe").find("FITS") != std::string::npos);
     }

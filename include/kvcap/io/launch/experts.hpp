@@ -2,10 +2,10 @@
 // Do the expert ranks and shards that a line says make its tensor ranks?
 #pragma once
 
-#include <functional>
+#include <kvcap/io/diagnosis.hpp>
 #include <kvcap/units.hpp>
-#include <map>
 #include <string>
+#include <vector>
 
 namespace kvcap::inline v1::io {
 
@@ -13,6 +13,7 @@ namespace kvcap::inline v1::io {
 struct LaunchExperts {
     u32 ranks = 0;
     u32 shards = 0;
+    bool all_to_all = false;
     std::string said{};
 
     void say(const std::string& flag, const std::string& value) {
@@ -20,21 +21,21 @@ struct LaunchExperts {
     }
 
     /// An all-to-all backend deals whole experts to every tensor rank, whatever ranks the line says. Source: SGLang,
-    /// server_args.py (_handle_a2a_moe: ep_size = tp_size for all but "none"; before 0.5 by a switch).
-    void take_backend(const std::map<std::string, std::string, std::less<>>& flags, u32 tp) {
-        const auto backend = flags.find("--moe-a2a-backend");
-        const bool dealt = backend != flags.end() && backend->second != "none";
-        if (dealt || flags.count("--enable-deepep-moe") + flags.count("--enable-ep-moe") != 0) {
-            ranks = tp;
+    /// server_args.py (_handle_a2a_moe: ep_size = tp_size for all but "none"; before 0.5 by switches of their own).
+    void take_backend(const std::string& flag, const std::string& backend, std::vector<Note>& notes) {
+        all_to_all = backend != "none";
+        if (all_to_all) {
+            notes.push_back({Origin::assumed, flag, "whole experts on every rank; its buffers are in non-KV memory"});
         }
     }
 
-    u32 whole() const noexcept { return static_cast<u32>(larger(ranks, 1)); }
+    /// Over how many of the tp ranks experts are dealt whole.
+    u32 whole(u32 tp) const noexcept { return all_to_all ? tp : static_cast<u32>(larger(ranks, 1)); }
 
     /// What is wanted instead; empty: they do. Sources: SGLang, server_args.py ("tp_size must be divisible by
     /// ep_size"); TensorRT-LLM, mapping.py (moe_tp_size x moe_ep_size = tp_size).
     std::string uneven(u32 tp) const {
-        const u64 parts = u64{whole()} * larger(shards, 1);
+        const u64 parts = u64{whole(tp)} * larger(shards, 1);
         const bool both = ranks != 0 && shards != 0;
         if (both ? parts == tp : tp % parts == 0) {
             return {};

@@ -196,6 +196,7 @@ private:
                 (field == LaunchField::expert_ranks ? experts_.ranks : experts_.shards) = ranks(flag, value);
                 experts_.say(flag, value);
                 return;
+            case LaunchField::expert_backend: experts_.take_backend(flag, value, notes_); return;
             case LaunchField::attention_dp: read_.attention_dp = true; return;
             case LaunchField::context:
                 context_ = value == "0" ? 0 : whole(flag, value);
@@ -253,10 +254,9 @@ private:
     }
 
     void finish() {
-        experts_.take_backend(read_.flags, read_.tp);
         read_.no_split = experts_.uneven(read_.tp);
-        if (read_.engine == "sglang" && experts_.whole() != (read_.attention_dp ? read_.tp : 1)) {
-            read_.flags["ep-size"] = std::to_string(experts_.whole());
+        if (read_.engine == "sglang" && experts_.whole(read_.tp) != (read_.attention_dp ? read_.tp : 1)) {
+            read_.flags["ep-size"] = std::to_string(experts_.whole(read_.tp));
         }
         if (read_.engine == "vllm" && expert_parallel_) {
             // each data-parallel rank is one that holds whole requests
