@@ -332,6 +332,16 @@ TEST_CASE("fit: a checkpoint of 32 bits is cast to 16 as engines load it", "[cli
     CHECK(weights(R"({"F32": 2000000000, "BF16": 500})", "") == 1000000500);
     CHECK(weights(R"({"F32": 300, "BF16": 1000000000})", "") == 1000000300);  // states' few parameters
     CHECK(weights(R"({"F32": 2000000000})", R"(, "quantization_config": {"quant_method": "awq"})") == 2000000000);
+
+    // an index has a total and no types: 86,848 parameters
+    const auto indexed = [&](std::uint64_t total, const std::string& dtype) {
+        folder.write("model.safetensors.index.json", R"({"metadata": {"total_size": )" + std::to_string(total) +
+                                                         R"(}, "weight_map": {"a": "m-1.safetensors"}})");
+        return weights("{}", R"(, "torch_dtype": ")" + dtype + '"');
+    };
+    CHECK(indexed(347'392, "float32") == 173'696);
+    CHECK(indexed(347'392, "bfloat16") == 347'392);
+    CHECK(indexed(173'696, "float32") == 173'696);
 }
 
 TEST_CASE("fit and plan: what leaves 64 bits in a search ends the search, not the program", "[cli][fit][plan]") {

@@ -52,6 +52,17 @@ inline std::vector<WeightType> carded_types(JsonValue card, u64& total) {
     return types;
 }
 
+/// An index says no types. Where the config says 32 bits, and the total is of that size and not of 16 bits and of parts
+/// that are not derived, all of it is in 32.
+inline std::vector<WeightType> indexed_types(std::string_view model_dtype, const Diagnosed<Weights>& derived,
+                                             u64 total) {
+    const u64 parameters = derived ? derived->parameters : 0;
+    if (model_dtype != "float32" || parameters == 0 || total / 7 < parameters / 2) {
+        return {};
+    }
+    return {{"F32", total / 4, total}};
+}
+
 /// Bytes of the types that pack two elements into one.
 inline u64 packed_bytes(const std::vector<WeightType>& types) {
     u64 sum = 0;
@@ -112,7 +123,7 @@ inline Diagnosed<Weights> weights_of(std::string_view json_text, const std::file
     Diagnosed<Weights> derived = derived_weights(json_text);
     u64 total = exact ? exact->bytes : 0;
     WeightSource source = WeightSource::index;
-    std::vector<WeightType> types;
+    std::vector<WeightType> types = io::indexed_types(model->model_dtype, derived, total);
     if (total == 0) {
         const Diagnosed<JsonDocument> card = load_json(json_text);
         types = io::carded_types(root_of(*card), total);
