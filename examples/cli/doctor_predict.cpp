@@ -148,6 +148,7 @@ const EngineFace* face_named(std::string_view name) {
 Prediction best_reading(const LogStart& start, const Model& model, const std::vector<Target>& targets,
                         const EngineFace& face) {
     Prediction first;
+    OpenReading told;
     std::vector<std::string> agreeing;
     std::vector<OpenReading> open = readings(start);
     const auto ask_all = [&](const std::vector<OpenReading>& some) {
@@ -161,6 +162,7 @@ Prediction best_reading(const LogStart& start, const Model& model, const std::ve
                 }
                 if (better) {
                     first = std::move(found);
+                    told = one;
                 }
             } catch (const Stop& refused) {
                 first.reason = first.asked ? first.reason : refused.text;
@@ -175,9 +177,12 @@ Prediction best_reading(const LogStart& start, const Model& model, const std::ve
             open.insert(open.end(), some.begin(), some.end());
         }
     }
-    const bool drafted = !agreeing.empty() && agreeing.front().find("draft tokens") != std::string::npos;
-    first.reason = drafted ? "the arguments are cut off; with the model's own drafts (MTP) it agrees, without them not"
-                           : first.reason;
+    if (!agreeing.empty() && told.drafts != 0) {
+        first.reason = "the arguments are cut off; with the model's own drafts (MTP) it agrees, without them not";
+    } else if (!agreeing.empty() && told.kv_dtype == "fp8" && start.facts.text("kv_dtype") == "auto") {
+        first.reason =
+            "the log says auto, with which it does not agree: fp8 is what a checkpoint asks for that stores its scales";
+    }
     if (agreeing.size() > 1) {
         first.reason += first.reason.empty() ? "" : "; ";
         first.reason += fmt::format(

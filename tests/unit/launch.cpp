@@ -125,6 +125,13 @@ TEST_CASE("launch lines as people write them", "[launch]") {
     CHECK(read("docker run --gpus=3 vllm/vllm-openai:v0.10.2 --model m").visible == 3);
     CHECK(read("docker run --gpus '\"device=0,1\"' vllm/vllm-openai:v0.10.2 --model m").visible == 2);
     CHECK(read("docker run -e HIP_VISIBLE_DEVICES=0 vllm/vllm-openai:v0.10.2 --model m").visible == 1);
+    CHECK(read("CUDA_VISIBLE_DEVICES=0,0,1 vllm serve m").visible == 2);
+    const std::string docker = "docker run --runtime nvidia -e NVIDIA_VISIBLE_DEVICES=0,1,3 ";
+    CHECK(read(docker + "vllm/vllm-openai:v0.10.2 --model m").visible == 3);
+    CHECK(read(docker + "-e CUDA_VISIBLE_DEVICES=0 vllm/vllm-openai:v0.10.2 --model m").visible == 1);
+    CHECK(read("docker run -e NVIDIA_VISIBLE_DEVICES=void vllm/vllm-openai:v0.10.2 --model m").visible == 0);
+    CHECK(read("docker run --gpus 2 -e NVIDIA_VISIBLE_DEVICES=0 vllm/vllm-openai:v0.10.2 --model m").visible == 2);
+    CHECK(read("NVIDIA_VISIBLE_DEVICES=0 vllm serve m -tp 4").visible == std::nullopt);  // a container's variable
     const Launch experts = read("vllm serve m -dp 8 --enable-expert-parallel");
     CHECK(experts.attention_dp);
     CHECK(experts.tp == 8);

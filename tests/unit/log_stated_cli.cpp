@@ -73,6 +73,26 @@ TEST_CASE("doctor: a printed concurrency that the rules do not give disagrees", 
     }
 }
 
+TEST_CASE("doctor: a pool of fp8 under a stated auto is told as what it is", "[cli][log]") {
+    if (!program::known()) {
+        return;
+    }
+    const auto log = [](const std::string& tokens, const std::string& dtype) {
+        return "INFO 09-01 [core.py:71] Initializing a V1 LLM engine (v0.10.2) with config: "
+               "model='meta-llama/Llama-3.1-8B-Instruct', tensor_parallel_size=1, pipeline_parallel_size=1, " +
+               dtype + "enable_prefix_caching=True\n"
+               "INFO 09-01 [gpu_worker.py:276] Available KV cache memory: 50.00 GiB\n"
+               "INFO 09-01 [kv_cache_utils.py:849] GPU KV cache size: " + tokens + " tokens\n";
+    };
+    const auto reason = [](const Told& told) { return told.start["prediction"]["reason"].get<std::string>(); };
+    const Told stated = told(log("819,200", "kv_cache_dtype=auto, "));
+    CHECK(stated.start["prediction"]["agrees"] == true);
+    CHECK(reason(stated).find("the log says auto, with which it does not agree") == 0);
+    CHECK(reason(told(log("409,600", "kv_cache_dtype=auto, "))).find("auto") == std::string::npos);
+    CHECK(reason(told(log("819,200", "kv_cache_dtype=fp8, "))).find("auto") == std::string::npos);
+    CHECK(reason(told(log("819,200", ""))).find("auto") == std::string::npos);
+}
+
 TEST_CASE("doctor: of budgets that give the printed tokens, only those that give the concurrency agree", "[cli][log]") {
     if (!program::known()) {
         return;

@@ -19,13 +19,18 @@ constexpr std::string_view longer_variable(std::string_view engine) noexcept {
                                 : std::string_view{};
 }
 
-/// How many devices a variable's "0,1" or "GPU-x" are, up to the first that is none ("-1"), as CUDA counts them.
+/// How many devices a variable's "0,1" or "GPU-x" are, each once, up to the first that is none ("-1"), as CUDA counts
+/// them.
 inline u32 devices_of(std::string_view list) {
-    u32 count = 0;
-    for (std::size_t at = 0; at < list.size() && list[at] != ',' && list[at] != '-'; ++count) {
-        at = smaller(list.find(',', at), list.size() - 1) + 1;
+    std::vector<std::string_view> seen;
+    while (list != "none" && list != "void" && !list.empty() && list[0] != ',' && list[0] != '-') {
+        const std::string_view one = list.substr(0, list.find(','));
+        if (std::find(seen.begin(), seen.end(), one) == seen.end()) {
+            seen.push_back(one);
+        }
+        list.remove_prefix(smaller(one.size() + 1, list.size()));
     }
-    return list == "none" || list == "void" ? 0 : count;
+    return static_cast<u32>(seen.size());
 }
 
 /// The same of docker's "2", "count=2" or "device=0,1"; nothing: all.
@@ -48,19 +53,29 @@ constexpr std::string_view variable_in(std::string_view word) noexcept {
     return word.substr(word.starts_with("--env=") ? 6 : word.starts_with("-e=") ? 3 : 0);
 }
 
-/// The devices that the words before a program let it see.
+/// The devices that the words before a program let it see: what each of them leaves of the others'. NVIDIA's variable
+/// is one of containers, and docker sets it from --gpus. Source: moby, daemon/nvidia_linux.go.
 inline void take_visible(const std::vector<std::string>& words, std::size_t end, Launch& launch) {
+    const auto take = [&](std::optional<u32> devices) {
+        launch.visible = devices && launch.visible ? smaller(*devices, *launch.visible)
+                         : devices                 ? devices
+                                                   : launch.visible;
+    };
+    const auto last = words.begin() + static_cast<std::ptrdiff_t>(end);
+    const bool asks = std::any_of(words.begin(), last, [](const std::string& w) { return w.starts_with("--gpus"); });
+    const bool container = !asks && runs_container(words, 0, end);
     for (std::size_t i = 0; i < end; ++i) {
         const std::string_view word = variable_in(words[i]);
-        for (const std::string_view name : {"CUDA_VISIBLE_DEVICES=", "HIP_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES="}) {
-            if (word.starts_with(name) && word.substr(name.size()) != "all") {
-                launch.visible = devices_of(word.substr(name.size()));
+        for (const std::string_view name : {"CUDA_VISIBLE_DEVICES=", "HIP_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES=",
+                                            "NVIDIA_VISIBLE_DEVICES="}) {
+            const bool counts = container || name[0] != 'N';
+            if (counts && word.starts_with(name) && word.substr(name.size()) != "all") {
+                take(devices_of(word.substr(name.size())));
             }
         }
         if (word.starts_with("--gpus")) {
             const bool apart = word.size() == 6 && i + 1 < end;
-            const std::string_view said = apart ? std::string_view{words[i + 1]} : word.substr(smaller(word.size(), 7));
-            launch.visible = docker_devices(said);
+            take(docker_devices(apart ? std::string_view{words[i + 1]} : word.substr(smaller(word.size(), 7))));
         }
     }
 }
