@@ -136,8 +136,12 @@ auto site_of(const AdviseOptions& options, const Work& work, const Machine& mach
 
 void run(const AdviseOptions& options, Session& session) {
     options.output.begin(session);
-    const Machine machine = machine_of(options.device);
+    const Machine machine = machine_of(options.device, aim_of(options.goal) != Aim::memory);
     Work work = work_of(options.model, options.sharding, options.weights);
+    if (const std::string lacks = unrated(machine); !lacks.empty()) {
+        work.notes.push_back({Origin::assumed, "--gpu",
+                              fmt::format("memory alone: the catalogue does not state the {}, so no time", lacks)});
+    }
     if (options.util.empty()) {
         work.notes.push_back({Origin::assumed, "--util", fmt::format("{} of the GPU's memory", usual_share)});
     }

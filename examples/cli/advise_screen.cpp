@@ -3,6 +3,7 @@
 #include "advise.hpp"
 #include "screen.hpp"
 
+#include <cmath>
 #include <kvcap/report/advice.hpp>
 #include <kvcap/report/json.hpp>
 
@@ -46,20 +47,22 @@ std::string how_to(const std::vector<Advice>& all, bool every) {
     return out;
 }
 
-void add_costs(report::Json& json, const Costs& costs) {
+/// timed: the GPU's rates are known; without them no time is bounded, and null says so.
+void add_costs(report::Json& json, const Costs& costs, bool timed) {
+    const auto bound = [&](double value) { return timed ? value : std::nan(""); };
     json.field("fits", costs.fits).field("memory_bytes", costs.memory).field("cache_bytes", costs.cache);
-    json.field("most_sequences", costs.most).field("step_seconds", costs.step, 9);
-    json.field("first_token_seconds", costs.first, 9).field("tokens_per_second", costs.rate, 1);
+    json.field("most_sequences", costs.most).field("step_seconds", bound(costs.step), 9);
+    json.field("first_token_seconds", bound(costs.first), 9).field("tokens_per_second", bound(costs.rate), 1);
     json.field("cache_share_of_reads", costs.cache_share(), 6);
 }
 
-void write_choice(report::Json& json, const Advice& one) {
+void write_choice(report::Json& json, const Advice& one, bool timed) {
     const Technique technique = one.choice.technique;
     json.object().field("technique", report::key_of(technique)).field("size", one.choice.size);
     json.field("name", report::name_of(one.choice)).field("saved", one.saved, 6);
     json.field("needs", report::words_of(needs_of(technique)));
     json.field("risk", report::words_of(risk_of(technique)));
-    add_costs(json, one.costs);
+    add_costs(json, one.costs, timed);
     json.field("verify", report::verify_of(technique)).field("risk_words", report::risk_words(technique)).end();
 }
 
@@ -96,11 +99,12 @@ std::string advise_json(const Advised& advised) {
     json.field("tp", asked.variant.sharding.tp).field("goal", report::name_of(asked.aim));
     json.field("tokens", tokens_of(asked));
     json.field("sequences", asked.wanted.sequences);
+    const bool timed = unrated(machine).empty();
     json.object("as_asked", report::Layout::flat);
-    add_costs(json, baseline);
+    add_costs(json, baseline, timed);
     json.end().field("verdict", report::verdict_words(all, baseline, asked.aim)).array("choices");
     for (const Advice& one : all) {
-        write_choice(json, one);
+        write_choice(json, one, timed);
     }
     return json.end().end().text();
 }

@@ -146,7 +146,7 @@ std::string screen_of(const Work& work, const Machine& machine, const report::Ro
 
 void run(const RooflineOptions& options, Session& session) {
     options.output.begin(session);
-    const Machine machine = machine_of(options.device);
+    const Machine machine = machine_of(options.device, true);
     Work work = work_of(options.model, options.sharding, options.weights);
     const report::RooflineSheet sheet = sheet_of(work, machine, options);
     if (work.mixture.routed()) {

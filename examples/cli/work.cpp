@@ -54,7 +54,13 @@ void DeviceOptions::add_to(CLI::App& verb) {
     verb.add_option("--link", link, "Bytes a second of a link: 50GB; else the GPU's own")->group("Device");
 }
 
-Machine machine_of(const DeviceOptions& options) {
+std::string unrated(const Machine& machine) {
+    return machine.device.bandwidth <= 0 ? "memory bandwidth"
+           : machine.device.peak <= 0    ? machine.compute + " rate"
+                                         : "";
+}
+
+Machine machine_of(const DeviceOptions& options, bool timed) {
     Machine machine{.gpu = gpu_named(options.gpu), .compute = options.compute};
     if (options.compute != "bf16" && options.compute != "fp8") {
         stop(Exit::usage, fmt::format("--compute: {} is neither bf16 nor fp8", options.compute));
@@ -68,11 +74,9 @@ Machine machine_of(const DeviceOptions& options) {
             stop(Exit::usage, "--link: 0 bytes a second carry nothing");
         }
     }
-    if (machine.device.bandwidth <= 0 || machine.device.peak <= 0) {
-        stop(Exit::bad_input,
-             fmt::format("--gpu: the catalogue does not state the {} of {}; time cannot be bounded",
-                         machine.device.bandwidth <= 0 ? "memory bandwidth" : options.compute + " rate",
-                         machine.gpu.name));
+    if (const std::string lacks = unrated(machine); timed && !lacks.empty()) {
+        stop(Exit::bad_input, fmt::format("--gpu: the catalogue does not state the {} of {}; time cannot be bounded",
+                                          lacks, machine.gpu.name));
     }
     return machine;
 }

@@ -25,8 +25,11 @@ struct Machine {
     std::string compute;
 };
 
-/// Exit 3 when the catalogue does not state the GPU's bandwidth or rate at that type.
-Machine machine_of(const DeviceOptions& options);
+/// What the catalogue lacks of a GPU to bound time at that type: "bf16 rate"; empty: nothing.
+std::string unrated(const Machine& machine);
+
+/// timed: exit 3 when the catalogue lacks any of it.
+Machine machine_of(const DeviceOptions& options, bool timed);
 
 /// weights_given: bytes of one rank, outright, of the parts that `weights` has; else `weights` divided.
 struct Work {

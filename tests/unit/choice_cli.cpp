@@ -185,6 +185,16 @@ TEST_CASE("roofline and advise: screens fit 80 columns, bad input is refused at 
     fails("advise llama-3-8b --gpu h100 --gpus 4 --tp 8", 2, "--gpus");
     fails("advise llama-3-8b --gpu h100 --gpus 1 --dp 2", 2, "--gpus");
     CHECK(advise("llama-3.1-8b --gpu h100 --cp 4")["gpus"] == 4);
+    for (const char* goal : {"latency", "ttft", "throughput"}) {  // the catalogue has no rate of this one
+        fails(std::string{"advise llama-3.1-8b --gpu rtx-3090 --tokens 4k --goal "} + goal, 3, "bf16 rate of rtx-3090");
+    }
+    const json memory = advise("llama-3.1-8b --gpu rtx-3090 --tokens 4k");
+    const json halved = choice(memory, "quantised_8_bit")["cache_bytes"];
+    CHECK(halved.get<std::uint64_t>() * 2 == memory["as_asked"]["cache_bytes"]);
+    CHECK(memory["as_asked"]["step_seconds"].is_null());
+    CHECK(memory["as_asked"]["tokens_per_second"].is_null());
+    CHECK(run("advise llama-3.1-8b --gpu rtx-3090 --tokens 4k").out.find("does not state the bf16 rate, so no") !=
+          std::string::npos);
     const json known =
         advise("llama-3.1-8b --gpu h100 --tokens 32k --shared-prefix 32k --goal ttft --rank 0");
     CHECK(choice(known, "prefix_cache")["first_token_seconds"] > 0.001);  // the weights are read once
