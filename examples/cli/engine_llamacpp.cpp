@@ -163,14 +163,18 @@ Result<Bytes> on_llama_device(const Weights& weights, const RankPlace& place) {
 
 EngineFlags unsaid(const EngineQuestion&) { return {{"batch-size", "2048"}, {"ubatch-size", "512"}}; }
 
+constexpr std::string_view experts_on_host =
+    "experts in host memory are evaluated by kvcap llamacpp FILE.gguf with the same flag; here, leave it out and give "
+    "--weights-bytes";
+
 const LaunchFace line{
     .formats = {{"auto", "f16"}, {"bf16", "f16"}},
     .unevaluated = {{"override-kv", why::another_model},
                     {"model-draft", why::drafts},
                     {"no-kv-offload", "the cache lies in host memory; what is judged here is a cache on GPUs"},
                     {"override-tensor", why::on_host},
-                    {"cpu-moe", why::on_host},
-                    {"n-cpu-moe", why::on_host, why::none}},
+                    {"cpu-moe", experts_on_host},
+                    {"n-cpu-moe", experts_on_host, why::none}},
     .says_share = false,
     .unsaid = unsaid};
 

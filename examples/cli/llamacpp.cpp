@@ -36,6 +36,9 @@ void note_choices(const LlamaOptions& o, const LlamaFinding& found, std::vector<
                          "tensor: matrices count as cut by the shares, norms and routers as whole on each device; the "
                          "engine rounds each cut to blocks of its format"});
     }
+    if (found.host_experts != 0 && found.experts.empty()) {
+        notes.push_back({Origin::assumed, o.all_on_host ? "--cpu-moe" : "--n-cpu-moe", "no block has experts: nothing moves"});
+    }
     if (o.threads != 0) {
         notes.push_back({Origin::assumed, "--threads", "changes no memory"});
     }
@@ -103,6 +106,8 @@ void add_llamacpp(CLI::App& app, Session& session) {
     verb->add_flag("--server", o->server, "What llama-server chooses where nothing is said");
     verb->add_option("--gpu-layers", o->gpu_layers, "-ngl: blocks on devices; all unless said")
         ->transform(CLI::Validator{whole_model, ""});
+    CLI::Option* all = verb->add_flag("--cpu-moe", o->all_on_host, "-cmoe: experts of every block stay on the CPU");
+    verb->add_option("--n-cpu-moe", o->host_experts, "-ncmoe: those of so many first blocks")->excludes(all);
     verb->add_option("--split-mode", o->split_mode, "-sm: layer, tensor or none")->capture_default_str();
     verb->add_option("--tensor-split", o->shares, "-ts: shares of the devices, as 3,1")->delimiter(',');
     verb->add_option("--device", o->devices, "Free memory of each device, as 24GiB,24GiB")->delimiter(',');

@@ -108,12 +108,38 @@ llamacpp::Devices devices_of(const LlamaOptions& o, const llamacpp::Card& card,
     return to;
 }
 
-llamacpp::BlockWeights block_weights_of(const LlamaModel& model) {
-    return {.blocks = model.weights.blocks.data(),
-            .count = static_cast<u32>(model.weights.blocks.size()),
-            .input = model.weights.input,
-            .output = model.weights.output,
-            .tied = model.weights.tied};
+llamacpp::BlockWeights block_weights_of(const LlamaFinding& found) {
+    const gguf::Weights& weights = found.model.weights;
+    return {.blocks = weights.blocks.data(),
+            .count = static_cast<u32>(weights.blocks.size()),
+            .input = weights.input,
+            .output = weights.output,
+            .tied = weights.tied,
+            .experts = found.experts.empty() ? nullptr : found.experts.data(),
+            .host_experts = found.host_experts};
+}
+
+/// Bytes of each block's experts; empty where no block has any.
+std::vector<u64> experts_of(const gguf::Weights& weights) {
+    std::vector<u64> bytes;
+    for (const WeightGroup& group : weights.parts.groups) {
+        if (group.part == WeightPart::experts && group.layer < weights.blocks.size()) {
+            bytes.resize(weights.blocks.size(), 0);
+            bytes[group.layer] = saturating_sum(bytes[group.layer], group.bytes);
+        }
+    }
+    return bytes;
+}
+
+/// --cpu-moe and --n-cpu-moe. More blocks than the model has are all of them.
+void place_experts(const LlamaOptions& o, LlamaFinding& found) {
+    const bool asked = o.all_on_host || o.host_experts != 0;
+    if (asked && !found.model.from_file) {
+        stop(Exit::usage, "--n-cpu-moe: the weights are not known, so neither are its experts; wanted a GGUF file");
+    }
+    found.experts = experts_of(found.model.weights);
+    const u64 blocks = found.model.weights.blocks.size();
+    found.host_experts = static_cast<u32>(o.all_on_host ? blocks : smaller(o.host_experts, blocks));
 }
 
 /// Caches under -sm tensor.
@@ -155,9 +181,13 @@ u64 share_of(u64 bytes, const llamacpp::Devices& devices, u32 device) {
 llamacpp::PerDevice cut_weights(const LlamaFinding& found) {
     llamacpp::PerDevice sum{};
     sum.cpu = found.model.weights.input;
+    for (u32 i = 0; i < found.host_experts && i < found.experts.size(); ++i) {
+        sum.cpu = saturating_sum(sum.cpu, found.experts[i]);
+    }
     for (u32 d = 0; d < found.devices.count; ++d) {
         for (const WeightGroup& group : found.model.weights.parts.groups) {
-            const bool left_out = group.part == WeightPart::embedding && !found.model.weights.tied;
+            const bool on_host = group.part == WeightPart::experts && group.layer < found.host_experts;
+            const bool left_out = on_host || (group.part == WeightPart::embedding && !found.model.weights.tied);
             const u64 here = left_out                             ? 0
                              : group.part == WeightPart::whole ? group.bytes
                                                                : share_of(group.bytes, found.devices, d);
@@ -187,17 +217,13 @@ void lower_by_fit(const LlamaOptions& o, LlamaFinding& found) {
     if (!found.by_fit || o.devices.size() + o.gpu.size() == 0) {
         return;
     }
-    const llamacpp::BlockWeights weights = block_weights_of(found.model);
+    const llamacpp::BlockWeights weights = block_weights_of(found);
     const llamacpp::PerDevice each = llamacpp::weights_per_device(card, found.devices, weights);
     u64 all = 0;
-    bool experts = false;
     for (u32 d = 0; d < found.devices.count; ++d) {
         all = saturating_sum(all, each.device[d]);
     }
-    for (const WeightGroup& group : found.model.weights.parts.groups) {
-        experts = experts || group.part == WeightPart::experts;
-    }
-    const u64 waste = llamacpp::fit_waste(found.devices.count, all, card.layers, experts);
+    const u64 waste = llamacpp::fit_waste(found.devices.count, all, card.layers, !found.experts.empty());
     const Result<u64> cells =
         llamacpp::fitted_cells(card, found.options, found.devices, weights, found.memory, waste);
     found.options.n_ctx = cells ? static_cast<u32>(*cells) : found.options.n_ctx;
@@ -210,6 +236,7 @@ LlamaFinding finding_of(const LlamaOptions& o, const Model& model) {
     const llamacpp::Card& card = found.model.card;
     found.options = options_of(o, card);
     found.devices = devices_of(o, card, found.memory);
+    place_experts(o, found);
     lower_by_fit(o, found);
     const Result<llamacpp::Layout> made = llamacpp::layout(card, found.options);
     if (!made) {
@@ -230,12 +257,16 @@ LlamaFinding finding_of(const LlamaOptions& o, const Model& model) {
         return found;
     }
     found.caches = value_of(llamacpp::per_device(card, found.layout, found.devices));
-    found.weights = llamacpp::weights_per_device(card, found.devices, block_weights_of(found.model));
+    found.weights = llamacpp::weights_per_device(card, found.devices, block_weights_of(found));
     if (found.sized) {
         found.largest_context = value_of(llamacpp::largest_context(
-            card, found.options, found.devices, block_weights_of(found.model), found.memory, all));
+            card, found.options, found.devices, block_weights_of(found), found.memory, all));
         found.most_offloaded = value_of(llamacpp::most_offloaded(card, found.options, found.devices,
-                                                                 block_weights_of(found.model), found.memory));
+                                                                 block_weights_of(found), found.memory));
+        found.least_host_experts = found.experts.empty()
+                                       ? std::nullopt
+                                       : value_of(llamacpp::least_host_experts(card, found.options, found.devices,
+                                                                               block_weights_of(found), found.memory));
     }
     return found;
 }

@@ -12,7 +12,8 @@ std::vector<std::string> spelled_out(std::vector<std::string> arguments) {
         {"-fa", "--flash-attn"},    {"-kvu", "--kv-unified"},
         {"-ngl", "--gpu-layers"},   {"-sm", "--split-mode"},
         {"-ts", "--tensor-split"},  {"--n-gpu-layers", "--gpu-layers"},
-        {"-dev", "--device"},       {"-nkvo", "--no-kv-offload"}};
+        {"-dev", "--device"},       {"-nkvo", "--no-kv-offload"},
+        {"-cmoe", "--cpu-moe"},     {"-ncmoe", "--n-cpu-moe"}};
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         std::string& argument = arguments[i];
         for (const auto& [shorter, longer] : names) {

@@ -75,6 +75,10 @@ std::string screen_of(const LlamaFinding& found, const Model& model, report::Uni
                          '\n'
                    : "";
         out += found.layered() ? fmt::format("  largest -ngl at -c {}: {}\n", to.n_ctx, found.most_offloaded) : "";
+        out += found.least_host_experts.value_or(0) != 0
+                   ? fmt::format("  least -ncmoe at -c {} and -ngl {}: {}\n", to.n_ctx, found.devices.gpu_layers,
+                                 *found.least_host_experts)
+                   : "";
     }
     return out;
 }
@@ -105,6 +109,7 @@ std::string json_of(const LlamaFinding& found, const Model& model) {
         json.field("weights_known", found.model.from_file);
         json.field("fits", found.fits()).field("largest_ctx", u64{found.largest_context});
         found.layered() ? json.field("largest_ngl", u64{found.most_offloaded}) : json;
+        found.least_host_experts ? json.field("least_n_cpu_moe", u64{*found.least_host_experts}) : json;
     }
     json.end();
     return json.text();

@@ -5,6 +5,7 @@
 #include "llamacpp.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace kvcap::cli {
 
@@ -25,6 +26,8 @@ struct LlamaOptions {
     bool context_said = false;
     bool parallel_said = false;
     u32 gpu_layers = ~u32{0};
+    u32 host_experts = 0;
+    bool all_on_host = false;
     std::string split_mode = "layer";
     std::vector<float> shares;
     std::vector<std::string> devices;
@@ -49,8 +52,11 @@ struct LlamaFinding {
     llamacpp::DeviceMemory memory{};
     llamacpp::PerDevice caches{};
     llamacpp::PerDevice weights{};
+    std::vector<u64> experts{};  ///< bytes of each block's; empty: the model has none
+    u32 host_experts = 0;        ///< of so many first blocks they are on the CPU
     u32 largest_context = 0;
     u32 most_offloaded = 0;
+    std::optional<u32> least_host_experts{};
     bool sized = false;   ///< devices have sizes
     bool by_fit = false;  ///< --fit chose n_ctx
     u32 of_model = 0;     ///< the longest n_ctx that the model allows, for all sequences; 0: not said

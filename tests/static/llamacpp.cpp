@@ -210,6 +210,28 @@ static_assert(most_offloaded(llama, {.n_ctx = 16'384}, one_gpu, no_weights, two_
               25);  // 24 blocks, output
 static_assert(most_offloaded(llama, {.n_ctx = longest_c}, one_gpu, no_weights, two_gib).value() == 33);
 
+// Experts on the CPU: what leaves a device is there, and one block less does not fit.
+constexpr u64 mixture[4]{100, 100, 100, 100};
+constexpr u64 of_experts[4]{0, 70, 70, 70};
+constexpr BlockWeights with_experts(u32 on_host) {
+    return {.blocks = mixture, .count = 4, .input = 5, .output = 7, .experts = of_experts, .host_experts = on_host};
+}
+static_assert(weights_per_device(llama, one_gpu, with_experts(0)).device[0] == 407);
+static_assert(weights_per_device(llama, one_gpu, with_experts(1)).device[0] == 407);  // the first block is dense
+static_assert(weights_per_device(llama, one_gpu, with_experts(3)).device[0] == 267);
+static_assert(weights_per_device(llama, one_gpu, with_experts(3)).cpu == 145);
+static_assert(weights_per_device(llama, one_gpu, with_experts(99)).device[0] == 197);
+constexpr u64 least_cells = u64{256} * 128 * 1024;
+constexpr DeviceMemory room_for(u64 weights) { return {.available = {least_cells + weights}, .compute = {}}; }
+constexpr auto least_for = [](u64 weights) {
+    return least_host_experts(llama, {.n_ctx = 256}, one_gpu, with_experts(0), room_for(weights)).value();
+};
+static_assert(least_for(407) == 0u);
+static_assert(least_for(406) == 2u);
+static_assert(least_for(267) == 3u);
+static_assert(least_for(266) == 4u);
+static_assert(least_for(196) == std::nullopt);
+
 // printf's rounding: ties to even.
 static_assert(exact_mib((u64{5} << 20) + (u64{5} << 17)).hundredths == 562);
 static_assert(exact_mib((u64{1} << 20) + (u64{3} << 17)).hundredths == 138);

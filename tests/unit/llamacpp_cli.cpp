@@ -107,6 +107,48 @@ json judged(const std::string& line, const std::string& beside, int code = 0) {
 
 }  // namespace
 
+TEST_CASE("llamacpp: experts of the first blocks stay in host memory", "[cli][llamacpp]") {
+    if (!program::known()) {
+        return;
+    }
+    const Folder folder;
+    const std::string file = folder.write("m.gguf", gguf_of(8));
+    const std::string dense = folder.write("d.gguf", gguf_of(0));
+    const std::string asked = "llamacpp " + file + " -c 256 ";
+    constexpr std::uint64_t block = std::uint64_t{3} * inner * width * 8 * 2, input = width * vocabulary * 2;
+    const auto weights = [&](const std::string& more, std::size_t device) {
+        const program::Ran ran = program::run(asked + more + " --json");
+        CAPTURE(more, ran.err);
+        return json::parse(ran.out)["devices"][device]["weights_bytes"].get<std::uint64_t>();
+    };
+    const std::uint64_t all = weights("", 1);
+    CHECK(weights("", 0) == input);
+    CHECK(weights("--n-cpu-moe 3", 0) == input + 3 * block);
+    CHECK(weights("-ncmoe 3", 1) == all - 3 * block);
+    CHECK(weights("-cmoe", 1) == all - layers * block);
+    CHECK(weights("--n-cpu-moe 99", 1) == all - layers * block);
+    CHECK(weights("-cmoe -ngl 2", 0) + weights("-cmoe -ngl 2", 1) == weights("", 0) + all);
+    CHECK(weights("-ncmoe 1 -sm tensor -ts 1,1", 0) == input + block);
+    CHECK(weights("-ncmoe 1 -sm tensor -ts 1,1", 1) == weights("-sm tensor -ts 1,1", 1) - block / 2);
+
+    const auto least = [&](std::uint64_t free) {
+        return json::parse(program::run(asked + "--device " + std::to_string(free) + " --json").out)["least_n_cpu_moe"];
+    };
+    const std::uint64_t cells = checked("llamacpp", file + " -c 256")["devices"][1]["cache_bytes"];
+    CHECK(least(cells + all) == 0);
+    CHECK(least(cells + all - 1) == 1);
+    CHECK(least(cells + all - 3 * block) == 3);
+    CHECK(least(cells + all - 4 * block - 1).is_null());
+    CHECK(program::run(asked + "--device " + std::to_string(cells + all - 1)).out.find(
+              "least -ncmoe at -c 256 and -ngl 5: 1") != std::string::npos);
+    CHECK(program::run("llamacpp " + dense + " --device 8GiB").out.find("ncmoe") == std::string::npos);
+    CHECK(program::run("llamacpp " + dense + " --cpu-moe").out.find("no block has experts") != std::string::npos);
+    refused("llamacpp mixtral-8x7b --n-cpu-moe 3", 2, "wanted a GGUF file");
+    refused(asked + "--n-cpu-moe 3 --cpu-moe", 2, "--cpu-moe");
+    refused(asked + "--n-cpu-moe -3", 2, "--n-cpu-moe");
+    refused("plan --gpu rtx-4090 --launch 'llama-server -m " + file + " -c 256 -ncmoe 3'", 2, "kvcap llamacpp");
+}
+
 TEST_CASE("a GGUF's weights are parts, as the same model's config has them", "[cli][llamacpp]") {
     if (!program::known()) {
         return;

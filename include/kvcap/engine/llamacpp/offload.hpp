@@ -6,17 +6,25 @@
 #pragma once
 
 #include <kvcap/engine/llamacpp/split.hpp>
+#include <optional>
 
 namespace kvcap::inline v1::llamacpp {
 
 /// Bytes of a file's tensors. input: the token embedding, which stays on the CPU; where there is no output
-/// matrix (`tied`), the output layer has a copy of it.
+/// matrix (`tied`), the output layer has a copy of it. experts: of each block, part of its bytes; nullptr: none.
+/// host_experts: of so many first blocks they stay on the CPU (-ncmoe; common/common.h, LLM_FFN_EXPS_REGEX).
 struct BlockWeights {
     const u64* blocks = nullptr;
     u32 count = 0;
     u64 input = 0;
     u64 output = 0;
     bool tied = false;
+    const u64* experts = nullptr;
+    u32 host_experts = 0;
+
+    constexpr u64 on_host(u32 block) const noexcept {
+        return experts != nullptr && block < host_experts ? smaller(experts[block], blocks[block]) : 0;
+    }
 };
 
 /// What a device has, and the compute buffer that the engine needs there.
@@ -34,7 +42,8 @@ constexpr PerDevice weights_per_device(const Card& card, const Devices& devices,
     sum.cpu = weights.input;
     for (u32 i = 0; i < weights.count; ++i) {
         u64& here = sum.at(device_of(card, placed, i));
-        here = saturating_sum(here, weights.blocks[i]);
+        here = saturating_sum(here, weights.blocks[i] - weights.on_host(i));
+        sum.cpu = saturating_sum(sum.cpu, weights.on_host(i));
     }
     u64& last = sum.at(device_of(card, placed, card.all_layers()));
     const bool copied = weights.tied && device_of(card, placed, card.all_layers()) != on_cpu;
@@ -112,6 +121,22 @@ constexpr Result<u32> most_offloaded(const Card& card, const Options& options, D
         }
     }
     return u32{0};
+}
+
+/// The least -ncmoe at this context and -ngl; nothing where the experts of all blocks on the CPU are not enough.
+constexpr Result<std::optional<u32>> least_host_experts(const Card& card, const Options& options,
+                                                        const Devices& devices, BlockWeights weights,
+                                                        const DeviceMemory& memory) noexcept {
+    for (weights.host_experts = 0; weights.host_experts <= weights.count; ++weights.host_experts) {
+        const Result<u32> lacking = lacking_device(card, options, devices, weights, memory);
+        if (!lacking) {
+            return lacking.error();
+        }
+        if (*lacking == devices.count) {
+            return std::optional{weights.host_experts};
+        }
+    }
+    return std::optional<u32>{};
 }
 
 }  // namespace kvcap::inline v1::llamacpp
