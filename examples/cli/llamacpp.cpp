@@ -37,7 +37,8 @@ void note_choices(const LlamaOptions& o, const LlamaFinding& found, std::vector<
                          "engine rounds each cut to blocks of its format"});
     }
     if (found.host_experts != 0 && found.experts.empty()) {
-        notes.push_back({Origin::assumed, o.all_on_host ? "--cpu-moe" : "--n-cpu-moe", "no block has experts: nothing moves"});
+        notes.push_back({Origin::assumed, o.all_on_host ? "--cpu-moe" : "--n-cpu-moe",
+                         "no block has experts: nothing moves"});
     }
     if (o.threads != 0) {
         notes.push_back({Origin::assumed, "--threads", "changes no memory"});
