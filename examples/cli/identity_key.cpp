@@ -3,6 +3,7 @@
 // from must be stated; what it leaves out need not be.
 #include "identity.hpp"
 
+#include <algorithm>
 #include <kvcap/io/identity_folder.hpp>
 
 // The low-level calls link a few kilobytes where the envelope ones link every provider.
@@ -20,18 +21,44 @@ std::string flag_for(Field field) {
                                   : fmt::format("--set {}=VALUE", name_of(field));
 }
 
-/// "none" counts as stated.
-void need(const OwnedIdentity& id, std::initializer_list<Field> fields) {
-    for (const Field field : fields) {
-        if (!is_stated(id, field)) {
-            stop(Exit::usage,
-                 fmt::format("{} is not stated, and this key has it ({})", name_of(field), flag_for(field)));
-        }
+/// Facts that a system's key has beside its hash of the chunk.
+std::vector<Field> beside_hash(System system) {
+    using enum Field;
+    switch (system) {
+        case System::lmcache_key: return {model, tp, tp_rank, pp, pp_rank, kv_dtype};
+        case System::lmcache_object_key: return {model, tp, tp_rank, pp, pp_rank, group, salt};
+        case System::mooncake_connector: return {model, tp_rank, pcp_rank, dcp_rank, pp_rank, group};
+        case System::llmd_index: return {model};
+        case System::llmd_files: return {model, tp, tp_rank, pp, pp_rank, pcp, pcp_rank, dcp, group};
+        case System::vllm_block_hash: return {};
+        default:
+            stop(Exit::usage, fmt::format("--as: {} has no literal key here; wanted vllm, lmcache, lmcache-server, "
+                                          "mooncake or llm-d",
+                                          name_of(system)));
     }
 }
 
-void need_worker(const OwnedIdentity& id) {
-    need(id, {Field::model, Field::tp, Field::tp_rank, Field::pp, Field::pp_rank});
+/// Stops with all that the key is made from and that is not stated; "none" counts as stated.
+void need_all(System system, const OwnedIdentity& id) {
+    std::vector<std::string> missing;
+    const auto look = [&](Field field, bool stated) {
+        const std::string said = fmt::format("{} ({})", name_of(field), flag_for(field));
+        if (!stated && std::find(missing.begin(), missing.end(), said) == missing.end()) {
+            missing.push_back(said);
+        }
+    };
+    const ChunkIdentity hashed = hashed_content(system, id.chunk);
+    look(Field::tokens, !hashed.tokens.empty());
+    for (const auto& [field, member] : chunk_texts) {
+        look(field, field == Field::adapter_version || (hashed.*member).said != Said::nothing);
+    }
+    for (const Field field : beside_hash(system)) {
+        look(field, is_stated(id, field));
+    }
+    look(Field::hash_seed, is_stated(id, Field::hash_seed));
+    if (!missing.empty()) {
+        stop(Exit::usage, fmt::format("this key is made from what is not stated: {}", fmt::join(missing, ", ")));
+    }
 }
 
 /// The part of the chunk that the system's hash is made from.
@@ -46,7 +73,6 @@ ChunkIdentity chunk_for(System system, const OwnedIdentity& id) {
 
 /// A seed that every process draws anew, or another algorithm, gives keys that nobody can write down here.
 std::string_view seed_of(const OwnedIdentity& id, std::string_view algorithm) {
-    need(id, {Field::hash_seed});
     const StatedText& stated = id.format.hash_algorithm;
     if (!algorithm.empty() && stated.has_value() && stated.value != algorithm) {
         stop(Exit::usage,
@@ -65,7 +91,6 @@ std::string block_hash(System system, const OwnedIdentity& id) {
 
 std::string index_key(const OwnedIdentity& id) {
     const ChunkIdentity chunk = chunk_for(System::llmd_index, id);
-    need(id, {Field::model});
     if (chunk.parent.has_value() && chunk.parent.value.size() != 8) {
         stop(Exit::usage, "parent: llm-d's block hashes are 8 bytes");
     }
@@ -79,8 +104,6 @@ std::string index_key(const OwnedIdentity& id) {
 
 std::string file_name(const std::string& path, const OwnedIdentity& id) {
     const RunConfig run = value_in(path, read_run_config(text_of_file(path, "the config.json of a run")));
-    need_worker(id);
-    need(id, {Field::pcp, Field::pcp_rank, Field::dcp, Field::group});
     if (const Refusal differs = disagreement(run, id.format)) {
         stop(Exit::usage, fmt::format("{}: its {} is not this identity's", path, name_of(differs.field)));
     }
@@ -94,28 +117,20 @@ std::string text_of(const KeyText& key) {
     return key.text;
 }
 
-std::string key_of(System system, const IdentityOptions& options, const OwnedIdentity& id) {
+/// llm-d's files have names where a run's config is given; else its key is the index's.
+std::string key_of(System named, const IdentityOptions& options, const OwnedIdentity& id) {
+    const bool index = named == System::llmd_files && options.run_config.empty();
+    const System system = index ? System::llmd_index : named;
+    need_all(system, id);
     switch (system) {
-        case System::vllm_block_hash: return hex(block_hash(system, id));
-        case System::lmcache_key:
-            need_worker(id);
-            need(id, {Field::kv_dtype});
-            return text_of(lmcache_key(id.format, block_hash(system, id)));
+        case System::lmcache_key: return text_of(lmcache_key(id.format, block_hash(system, id)));
         case System::lmcache_object_key:
-            need_worker(id);
-            need(id, {Field::group, Field::salt});
             return text_of(lmcache_object_key(id.format, id.chunk, block_hash(system, id)));
         case System::mooncake_connector:
-            need(id, {Field::model, Field::tp_rank, Field::pcp_rank, Field::dcp_rank, Field::pp_rank,
-                      Field::group});
             return text_of(mooncake_key(id.format, block_hash(system, id), options.prefix));
         case System::llmd_index: return index_key(id);
-        case System::llmd_files:
-            return options.run_config.empty() ? index_key(id) : file_name(options.run_config, id);
-        default:
-            stop(Exit::usage, fmt::format("--as: {} has no literal key here; wanted vllm, lmcache, "
-                                          "lmcache-server, mooncake or llm-d",
-                                          name_of(system)));
+        case System::llmd_files: return file_name(options.run_config, id);
+        default: return hex(block_hash(system, id));
     }
 }
 

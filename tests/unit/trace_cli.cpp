@@ -219,6 +219,12 @@ TEST_CASE("identity: digest, difference, key, and what is left out") {
     CHECK(kvcap(few + " --as lmcache").out == "m@1@0@" + plain + "@bfloat16\n");
     CHECK(kvcap(few + " --as vllm").err.find("--set adapter= for none") != std::string::npos);
     CHECK(kvcap(few + " --as vllm --set adapter= --set salt= --set embeddings=").out == plain + "\n");
+    const std::string all = kvcap("identity llama-3.1-8b --as lmcache --ids 1,2").err;  // in one sentence
+    for (const char* fact : {"tp_rank (--set tp_rank=VALUE)", "parent (", "--set parent= for none", "hash_seed ("}) {
+        CAPTURE(fact, all);
+        CHECK(all.find(fact) != std::string::npos);
+    }
+    CHECK(kvcap("identity llama-3.1-8b --as ucm").err.find("ucm has no literal key here") != std::string::npos);
     std::string drawn = few;
     drawn.replace(drawn.find("hash_seed=0"), 11, "hash_seed=");
     CHECK(kvcap(drawn + " --as lmcache").err.find("every process") != std::string::npos);
