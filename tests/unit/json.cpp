@@ -78,6 +78,8 @@ TEST_CASE("what is no JSON text is refused by name", "[json]") {
 TEST_CASE("keys given twice are refused with their pointer", "[json]") {
     CHECK(problem_of(R"({"a": 1, "b": 2, "a": 3})").where == "/a");
     CHECK(problem_of(R"({"x": {"y": {"k": 1, "k": 1}}})").where == "/x/y/k");
+    CHECK(problem_of(R"({"x": [[], [0, {"k": 1}, {"k": 1, "k": 1}]]})").where == "/x/1/2/k");
+    CHECK(problem_of(R"([{"k": 1}, {"k": 1, "k": 1}])").where == "/1/k");
     CHECK(load_json(R"({"a": {"k": 1}, "b": {"k": 1}})"));
 }
 

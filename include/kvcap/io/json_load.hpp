@@ -135,7 +135,9 @@ private:
     std::string pointer() const {
         std::string path;
         for (std::size_t i = 1; i < open_.size(); ++i) {
-            (path += '/') += key_at(open_[i]);
+            const JsonNode& in = document_.nodes[open_[i - 1]];  // of an array the last item so far
+            const bool item = in.kind == JsonKind::array;
+            (path += '/') += item ? std::to_string(in.size - 1) : std::string{key_at(open_[i])};
         }
         return path;
     }
