@@ -55,6 +55,20 @@ void note_outside(const Deployment& on, std::vector<Note>& notes) {
     }
 }
 
+/// Requests are whole: of few, none may be left for a small share.
+void note_rounding(const Mix& mix, u64 sequences, std::vector<Note>& notes) {
+    const std::vector<u64> counts = mix.counts(sequences);
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        if (counts[i] == 0 && sequences != 0) {
+            notes.push_back({Origin::assumed, "--lengths",
+                             fmt::format("of {} none has {} tokens, a share of {}: more --batch, or --tokens for it",
+                                         report::counted(sequences, "request", "requests"),
+                                         report::grouped((mix.each[i].prompt + mix.each[i].decoded).value),
+                                         mix.shares[i])});
+        }
+    }
+}
+
 /// --dp beside --dp-attention could be read as the number of these ranks.
 void note_replicas(const ShardingOptions& sharding, u64 gpus, std::vector<Note>& notes) {
     if (sharding.dp_attention && sharding.dp > 1) {
@@ -128,6 +142,7 @@ Deployment DeploymentOptions::deployment(std::vector<Note>& notes) const {
         stop(Exit::usage, "--tokens: one length is wanted here; several lengths are --lengths 8k:70,32k:30");
     }
     on.mix = mix_of(distribution, points[0], lengths, asked.read);
+    note_rounding(on.mix, lengths.sequences(), notes);
     on.max_len = max_model_len.empty() ? 0 : count_of(max_model_len, "--engine-max-len");
     if (on.max_len == 0 && !max_model_len.empty()) {
         stop(Exit::usage, "--engine-max-len: 0 tokens are no request; at least 1 is wanted");

@@ -64,13 +64,29 @@ bool is_of_states(const Note& note) {
     return note.where.ends_with("/mamba_ssm_cache_dtype") || note.where.ends_with("/mamba_ssm_dtype");
 }
 
-}  // namespace
-
-Model load_for(const EngineFace& face, const ModelOptions& options, std::vector<Note>& notes) {
-    Model model = load(options);
-    if (options.model == "-") {
-        return model;
+/// The context that the engine derives, where that is another than the one that is stated.
+void take_context(const EngineFace& face, Model& model, std::vector<Note>& notes) {
+    const u64 own = face.context == nullptr ? model.read.max_context : face.context(model.read);
+    if (own != model.read.max_context) {
+        notes.push_back({Origin::derived, "context",
+                         fmt::format("{} tokens, as {} takes the {} that are stated and their rope scaling",
+                                     report::grouped(own), face.title, report::grouped(model.read.max_context))});
+        model.read.max_context = own;
     }
+}
+
+/// Scales of a cache in the checkpoint: which versions follow them under auto is not known here.
+void note_hint(const EngineFace& face, const Model& model, const ModelOptions& options, std::vector<Note>& notes) {
+    if (face.follows_checkpoint && options.kv_cache_dtype == "auto" && model.read.kv_dtype_hint == "fp8") {
+        notes.push_back({Origin::assumed, "--kv-cache-dtype",
+                         fmt::format("auto is judged as 16 bits; the checkpoint asks for fp8, and versions of {} that "
+                                     "follow it take half (fp8 judges that)",
+                                     face.title)});
+    }
+}
+
+Model stored_for(const EngineFace& face, const ModelOptions& options, std::vector<Note>& notes) {
+    Model model = load(options);
     ModelOptions stored = options;
     const std::string plain = own_states(face, model.read, stored);
     const std::string_view own = face.kv_format == nullptr ? std::string_view{} : face.kv_format(model.read);
@@ -91,6 +107,18 @@ Model load_for(const EngineFace& face, const ModelOptions& options, std::vector<
         notes.push_back({Origin::assumed, "states", fmt::format("{}, as {} {}; the model says {}", stored.state_dtype,
                                                                 face.title, face.states_rule, plain)});
     }
+    return model;
+}
+
+}  // namespace
+
+Model load_for(const EngineFace& face, const ModelOptions& options, std::vector<Note>& notes) {
+    if (options.model == "-") {
+        return load(options);
+    }
+    Model model = stored_for(face, options, notes);
+    take_context(face, model, notes);
+    note_hint(face, model, options, notes);
     return model;
 }
 

@@ -295,6 +295,10 @@ const LaunchFace line{
     .unsaid = unsaid,
     .dtypes = dtypes_of};
 
+u64 context_of(const ReadModel& model) {
+    return sglang::derived_context(model.max_context, model.rope);
+}
+
 }  // namespace
 
 extern const EngineFace sglang_face;
@@ -319,6 +323,8 @@ const EngineFace sglang_face{
     .of_kinds = {"max-mamba-cache-size", "mamba-full-memory-ratio", "swa-full-tokens-ratio"},
     .states_rule = "stores them without a mamba_ssm_dtype in the config",
     .kv_format = packed_latents,
+    .context = context_of,
+    .follows_checkpoint = true,
 };
 
 }  // namespace kvcap::cli

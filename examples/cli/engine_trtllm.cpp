@@ -79,6 +79,15 @@ std::string name_of(const Retention& kept) {
 
 /// What was taken unsaid, and decides how many requests fit.
 void note_unsaid(const EngineQuestion& question, EngineAnswer& answer) {
+    const auto& forms = question.model->read.spec.forms;
+    const bool windows = std::any_of(forms.begin(), forms.end(), [](const LayerForm& form) {
+        return form.retention.keep == Keep::window || form.retention.keep == Keep::chunk;
+    });
+    if (windows && !question.has("full-windows")) {
+        answer.notes.push_back({Origin::assumed, "max_attention_window",
+                                "the model's windows, as kv_cache_config must list them: where it does not, all tokens "
+                                "are kept (--full-windows judges that)"});
+    }
     if (keeps_states(question.model->read.spec) && !question.has("max-batch-size")) {
         answer.by_load = true;
         answer.notes.push_back({Origin::assumed, "--max-batch-size",
@@ -101,7 +110,10 @@ void note_unsaid(const EngineQuestion& question, EngineAnswer& answer) {
 }
 
 /// Why it does not start, whatever the memory; empty when it does. Source: pyexecutor/_util.py.
-std::string beam_refusal(const EngineQuestion& question) {
+std::string start_refusal(const EngineQuestion& question) {
+    if (!question.gpu.empty() && question.capability == 0) {
+        return "TensorRT-LLM runs on NVIDIA's GPUs, and " + question.gpu + " is none";
+    }
     return beams_of(question) > 1 && keeps_states(question.model->read.spec)
                ? fmt::format("--max-beam-width {}: MambaHybridCacheManager + beam search is not supported yet.",
                              beams_of(question))
@@ -161,7 +173,7 @@ EngineAnswer ask_trtllm(const EngineQuestion& question) {
                          month, question.version, month));
     }
     answer.rules = "TensorRT-LLM of " + month;
-    answer.refusal = beam_refusal(question);
+    answer.refusal = start_refusal(question);
     if (!answer.runs()) {
         answer.error = {.code = Errc::refused_combination};
         return answer;
@@ -232,6 +244,10 @@ const LaunchFace line{.formats = {{"bf16", "auto"}, {"bfloat16", "auto"}, {"floa
                       .dtypes = dtypes_of,
                       .requests_unsaid = requests_of_server};
 
+u64 context_of(const ReadModel& model) {
+    return trtllm::inferred_context(model.max_context, model.rope);
+}
+
 }  // namespace
 
 extern const EngineFace trtllm_face;
@@ -255,6 +271,8 @@ const EngineFace trtllm_face{
     .weights = weights_of,
     .of_kinds = {"full-windows"},
     .states_rule = "of 2026-01 stores them, in the model's 16-bit dtype",
+    .context = context_of,
+    .follows_checkpoint = true,
 };
 
 }  // namespace kvcap::cli

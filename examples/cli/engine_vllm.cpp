@@ -266,6 +266,10 @@ const LaunchFace line{.formats = {{"bf16", "bfloat16"}, {"f16", "float16"}, {"ha
                       .dtypes = line_dtypes,
                       .requests_unsaid = requests_of_server};
 
+u64 context_of(const ReadModel& model) {
+    return vllm::derived_context(model.max_context, model.rope, model.architecture);
+}
+
 }  // namespace
 
 extern const EngineFace vllm_face;
@@ -295,6 +299,8 @@ const EngineFace vllm_face{
     .weights = weights_of,
     .of_kinds = {"mamba-cache-mode", "disable-hybrid-kv-cache-manager"},
     .kv_format = packed_latents,
+    .context = context_of,
+    .follows_checkpoint = true,
 };
 
 }  // namespace kvcap::cli

@@ -2,6 +2,7 @@
 // Which vLLM is meant, which KV formats and blocks does it have, and what does it take where nothing is said?
 #include "engine_vllm_version.hpp"
 
+#include <algorithm>
 #include <vector>
 
 namespace kvcap::cli {
@@ -13,6 +14,13 @@ bool is_written_as_day(const std::string& version) {
     return version.find('-') != std::string::npos && version.find_first_not_of("0123456789-") == std::string::npos;
 }
 
+/// "0.10.1" of 0.10.1.1: a release behind a release changed no rule.
+std::string without_fourth(const std::string& version) {
+    const bool numbers = version.find_first_not_of("v0123456789.") == std::string::npos;
+    const bool four = numbers && std::count(version.begin(), version.end(), '.') == 3 && version.back() != '.';
+    return four ? version.substr(0, version.rfind('.')) : version;
+}
+
 bool is_a100(const EngineQuestion& question) { return question.gpu.find("A100") != std::string::npos; }
 
 }  // namespace
@@ -21,7 +29,8 @@ std::string day_text(u64 day) {
     return fmt::format("{:04}-{:02}-{:02}", day / 10000, day / 100 % 100, day % 100);
 }
 
-vllm::Rules rules_of(const std::string& version) {
+vllm::Rules rules_of(const std::string& named) {
+    const std::string version = without_fourth(named);
     if (version.empty()) {
         return vllm::newest_rules;
     }

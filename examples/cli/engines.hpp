@@ -166,7 +166,8 @@ struct LaunchFace {
 /// the context that the model states, as a sentence. weights: of a rank, by its own rule; nullptr: as
 /// `RankPlace::split` has it. of_kinds: flags about layers of one kind, without which they change nothing. states_rule:
 /// why state_format, as the end of a sentence. kv_format: the one format of its own in which it stores this model's
-/// keys and values, whatever it is asked for; nullptr, empty: as asked.
+/// keys and values, whatever it is asked for; nullptr, empty: as asked. context: the longest that it derives from a
+/// config; nullptr: what is stated. follows_checkpoint: versions of it take fp8 where the checkpoint stores its scales.
 struct EngineFace {
     std::string_view name;
     std::string_view title;
@@ -186,6 +187,8 @@ struct EngineFace {
     std::vector<std::string_view> of_kinds{};
     std::string_view states_rule{};
     std::string_view (*kv_format)(const ReadModel& model) = nullptr;
+    u64 (*context)(const ReadModel& model) = nullptr;
+    bool follows_checkpoint = false;
 };
 
 /// Whether the model keeps recurrent states.

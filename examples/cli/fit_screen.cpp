@@ -4,6 +4,7 @@
 #include "margin.hpp"
 #include "screen.hpp"
 
+#include <cmath>
 #include <kvcap/io/spec_line.hpp>
 #include <kvcap/report.hpp>
 
@@ -95,7 +96,8 @@ std::string capacity_words(const Finding& found) {
     const char* upto = bound ? "at most (if nothing else took memory) " : "";
     const std::string of =
         found.on.mix.each.size() > 1
-            ? fmt::format("of this mix ({:.0f} tokens on average)", found.on.mix.average_tokens())
+            ? fmt::format("of this mix ({} tokens on average)",
+                          report::grouped(static_cast<u64>(std::llround(found.on.mix.average_tokens()))))
             : fmt::format("of {} tokens", report::grouped(found.asked.tokens.value));
     out += paragraph(fmt::format("  {}{} {} at once", upto,
                                  report::counted(found.most_sequences, "request", "requests"), of)) + '\n';

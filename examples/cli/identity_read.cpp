@@ -99,6 +99,9 @@ OwnedIdentity from_model(const IdentityOptions& options, const std::string& name
 
 std::vector<u32> token_ids(const std::string& list) {
     std::vector<u32> tokens;
+    if (const std::size_t odd = list.find_first_not_of("0123456789, "); odd != std::string::npos) {
+        stop(Exit::usage, fmt::format("--ids: '{}' in {}; wanted token ids: 1,2,3", list[odd], printable(list)));
+    }
     for (const u64 token : counts_of(list, "--ids")) {
         if (token > 0xffff'ffff) {
             stop(Exit::usage, fmt::format("--ids: {} is no token id", token));

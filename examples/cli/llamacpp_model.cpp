@@ -47,6 +47,10 @@ LlamaModel llama_model(const Model& model) {
     out.notes.push_back(
         {Origin::assumed, "architecture",
          std::string{out.card.arch().name} + "'s rules, by the kinds of caches; a GGUF file says its own"});
+    if (llamacpp::ignores_windows(model.read.architecture) && llamacpp::drop_windows(out.card)) {
+        out.notes.push_back({Origin::derived, "sliding window",
+                             "llama.cpp has none for " + model.read.architecture + ": cells for all tokens"});
+    }
     if (const u32 crossing = caches_of_encoder(model.read.spec); crossing != 0) {
         out.notes.push_back({Origin::derived, "cross attention",
                              report::counted(crossing, "layer keeps", "layers keep") +

@@ -105,11 +105,12 @@ bool shares_cells(const Launch& launch) {
 }
 
 /// A line without a length: its engine takes the model's context.
-void take_context(Launch& launch, const ModelOptions& model, std::vector<Note>& notes) {
+void take_context(Launch& launch, const DeploymentOptions& to, std::vector<Note>& notes) {
     if (launch.tokens != 0) {
         return;
     }
-    const u64 context = load(model).read.max_context;
+    std::vector<Note> again;
+    const u64 context = load_for(to.engine.face(), to.model, again).read.max_context;
     if (context == 0) {
         stop(Exit::usage,
              "launch line: it says no length, and the model states no context that its engine would "
@@ -172,6 +173,17 @@ void note_another(const Launch& launch, const std::string& model, std::vector<No
     }
 }
 
+/// A GGUF file that the line names and nobody read: its weights are its own, not those of MODEL's card.
+void refuse_other_weights(const Launch& launch, const std::string& model, const DeploymentOptions& beside) {
+    const std::string file = io::lower_case(launch.model);
+    const bool other = launch.model != model && io::gguf_path(model).empty();
+    if (file.ends_with(".gguf") && other && beside.memory.weights.empty()) {
+        stop(Exit::usage, fmt::format("launch line: the weights of {} are the file's, which was not read, and {} has "
+                                      "others; give --weights-bytes (the file's size), or the file as MODEL",
+                                      printable(launch.model), model));
+    }
+}
+
 /// The line's engine in the version that --engine names beside it, or else the line's image.
 EngineOptions engine_of(const Launch& launch, const DeploymentOptions& beside, std::vector<Note>& notes) {
     EngineOptions engine = beside.engine;
@@ -183,6 +195,8 @@ EngineOptions engine_of(const Launch& launch, const DeploymentOptions& beside, s
     if (!launch.version.empty()) {
         engine.engine += "@" + launch.version;
         notes.push_back({Origin::derived, "launch line", launch.version + ", as the image's tag says"});
+    } else if (!launch.tag.empty()) {
+        note_line(notes, fmt::format("the image's tag {} is not read: the rules are those named above", launch.tag));
     }
     return engine;
 }
@@ -197,10 +211,11 @@ DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, st
                                       options.model.model));
     }
     note_another(launch, options.model.model, notes);
+    refuse_other_weights(launch, options.model.model, beside);
     options.model.kv_cache_dtype = launch.dtype;
     options.engine = engine_of(launch, beside, notes);
     refuse_format(launch, options.engine.version());
-    take_context(launch, options.model, notes);
+    take_context(launch, options, notes);
     take_flags(launch, options.engine, notes);
     if (const auto stored = launch.flags.find("quantization"); stored != launch.flags.end()) {
         options.quantization = io::lower_case(stored->second);
@@ -224,16 +239,16 @@ DeploymentOptions options_of(Launch& launch, const DeploymentOptions& beside, st
     return options;
 }
 
-/// -ngl: caches of layers that stay on the host lie there too.
+/// -ngl: caches of layers that stay on the host lie there too. The output layer is one more.
 void refuse_host_layers(const Launch& launch, const Deployment& on) {
     const auto given = launch.flags.find("n-gpu-layers");
     const u32 layers = on.formats[0].model.spec.layers;
-    if (given != launch.flags.end() && count_of(given->second, "-ngl") < layers) {
+    if (given != launch.flags.end() && count_of(given->second, "-ngl") <= layers) {
         stop(Exit::usage,
              fmt::format(
-                 "launch line: -ngl {}: the model has {} layers; those that stay on the host keep their "
-                 "weights and caches there, which is not evaluated; at least {} is wanted",
-                 given->second, layers, layers));
+                 "launch line: -ngl {}: the model has {} layers and its output; those that stay on the host keep "
+                 "their weights and caches there, which is not evaluated; at least {} is wanted",
+                 given->second, layers, layers + 1));
     }
 }
 

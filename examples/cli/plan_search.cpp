@@ -8,13 +8,14 @@ namespace kvcap::cli {
 namespace {
 
 /// Requests by the staircases of one engine's plan; without a plan, by its verdict. llama.cpp's cells are as many as
-/// were asked for, so its plan says nothing of more, nor do others that follow the load. The length as `fit` finds it.
+/// were asked for, so its plan says nothing of more, nor do others that follow the load; of a mix the staircases of one
+/// length say nothing either. The length as `fit` finds it.
 Outcome most_of(const Deployment& on, const Setting& setting, const EngineAnswer& answer, u64 holders) {
     const PoolPlan& plan = answer.plan;
     const u64 context = context_limit(on.formats[0].model);
     const u64 limit = on.max_len != 0 ? smaller(context, on.max_len) : context;
     const Bytes non_kv = on.known_non_kv(setting);
-    const bool counts = plan.pools.empty() || answer.by_load || on.face->name == "llamacpp";
+    const bool counts = plan.pools.empty() || answer.by_load || on.mix.each.size() > 1 || on.face->name == "llamacpp";
     return {.sequences = counts ? on.most_sequences(setting, non_kv)
                                 : saturating_product(most_sequences(plan, on.mix.each[0]), holders),
             .context = on.longest(setting, non_kv, limit)};

@@ -71,13 +71,16 @@ void add_prompt(report::RooflineSheet& sheet, const Work& work, const RooflineOp
                 const Lengths& lengths) {
     const Sharding split = replica_split(options.sharding);
     u64 active = 0;
+    u64 head = 0;
     for (u32 stage = 0; stage < split.pp; ++stage) {
         const Sharding whole{
             .pp = split.pp, .remainder = split.remainder, .stage_layers = split.stage_layers};
-        active += value_of(work.reads(whole, false, 1, stage)).total().active_params;
+        const WeightReads reads = value_of(work.reads(whole, false, 1, stage));
+        active += reads.active() - reads.head.active;
+        head += reads.head.active;
     }
     active *= work.weights_given && work.weights.bytes == 0 ? split.tp : 1;
-    sheet.prompt_flops = value_of(prefill_flops(work.model.spec, sheet.tokens, active, {}, work.facts));
+    sheet.prompt_flops = value_of(prefill_flops(work.model.spec, sheet.tokens, active, {}, work.facts, head));
     const u32 own = own_context_ranks(options.sharding);  // each computes its tokens of a prompt
     sheet.prompt_seconds = static_cast<double>(sheet.prompt_flops) / (sheet.device.peak * split.tp * own);
     sheet.replica_peak = sheet.device.peak * split.tp * split.pp * own;

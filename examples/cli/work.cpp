@@ -128,6 +128,11 @@ Work work_of(const ModelOptions& options, const ShardingOptions& sharding, const
     }
     work.weights = work.weights_given ? parts_of_weights(options.model)
                                       : find_weights(options.model, work.notes, {.in_16_bits = true});
+    if (work.weights_given && work.weights.bytes == 0 && read.experts != 0) {
+        stop(Exit::bad_input, fmt::format("--weights-bytes: of {}'s {} experts a step reads some, and how large they "
+                                          "are is not known: no bound follows from the sum",
+                                          options.model, read.experts));
+    }
     if (work.weights_given) {
         work.notes.push_back({Origin::assumed, "--weights-bytes",
                               work.weights.bytes == 0 ? "no parts are known: all are read, two bytes a parameter"

@@ -88,4 +88,25 @@ static_assert(on_sglang(models::qwen3_next_80b_a3b, "Qwen3NextForCausalLM", 0) =
 static_assert(on_trtllm(models::qwen3_next_80b_a3b) == Answer{844'824'576, 50});
 static_assert(Equals<on_llamacpp(models::qwen3_next_80b_a3b), 884'342'784>);
 
+// What engines make of stretched positions: 40,960 are stated, 32,768 were trained.
+constexpr RopeScaling yarn{.kind = RopeKind::yarn, .original = 32'768, .factor = 4};
+constexpr RopeScaling bare_yarn{.kind = RopeKind::yarn, .factor = 4};
+constexpr RopeScaling dynamic{.kind = RopeKind::other, .factor = 2.5};
+constexpr RopeScaling llama3_rope{.kind = RopeKind::llama3, .original = 8'192, .factor = 8};
+constexpr RopeScaling long_rope{.kind = RopeKind::longrope, .original = 4'096, .factor = 32};
+static_assert(vllm::derived_context(40'960, yarn, "qwen3") == 131'072);
+static_assert(vllm::derived_context(40'960, bare_yarn, "qwen3") == 163'840);
+static_assert(vllm::derived_context(32'768, dynamic, "internlm2") == 81'920);
+static_assert(vllm::derived_context(131'072, dynamic, "gemma3_text") == 131'072);
+static_assert(vllm::derived_context(131'072, llama3_rope, "llama") == 131'072);
+static_assert(vllm::derived_context(131'072, long_rope, "phi3") == 131'072);
+static_assert(vllm::derived_context(0, yarn, "qwen3") == 0);
+static_assert(sglang::derived_context(40'960, yarn) == 40'960);
+static_assert(sglang::derived_context(40'960, bare_yarn) == 163'840);
+static_assert(sglang::derived_context(32'768, dynamic) == 81'920);
+static_assert(sglang::derived_context(131'072, llama3_rope) == 131'072);
+static_assert(trtllm::inferred_context(40'960, yarn) == 40'960);
+static_assert(trtllm::inferred_context(32'768, dynamic) == 81'920);
+static_assert(trtllm::inferred_context(131'072, long_rope) == 131'072);
+
 }  // namespace

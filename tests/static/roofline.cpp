@@ -103,6 +103,8 @@ static_assert(everything.cache.per_sequence() == fold(sparse, {.prompt = 32'768_
 // A prompt's latents are expanded: 2 x 128 x (192 + 128) flops a position, not 2 x 128 x (576 + 512).
 constexpr auto latents = compose(QueryHeads{128}, repeat(1, Mla{512, 64})).value();
 static_assert(prefill_flops(latents, 100, 0, {}, facts).value() == 5'050ull * 2 * 128 * 320);
+static_assert(prefill_flops(llama3, 100, 7, {}, {}, 1'000).value() == prefill_flops(llama3, 100, 7).value() + 2'000);
+static_assert(prefill_flops(llama3, 0, 7, {}, {}, 1'000).value() == 0);
 static_assert(prefill_flops(latents, 100, 0).value() == 5'050ull * 2 * 128 * 1088);
 static_assert(prefill_flops(latents, 100, 7, {.tp = 8}, facts).value() == 1'400 + 5'050ull * 2 * 16 * 320);
 // A stored prefix of p tokens saves what p tokens cost: triangles subtract.

@@ -261,7 +261,9 @@ TEST_CASE("launch lines: what changes nothing is taken, and paths in JSON are it
     CHECK(run(emit + "vllm@0.20.0").out.find("--kv-cache-dtype bfloat16") != std::string::npos);
     refused("plan --gpu h100 --engine vllm@0.16.0 --launch '" + vllm + "--kv-cache-dtype float16'", 2,
             "has no float16");
-    refused("fit llama-3.1-8b --gpu h100 --tokens 1k --engine vllm@0.10.1.1", 4, "(nearest: vllm@0.10)");
+    CHECK(program::run("fit llama-3.1-8b --gpu h100 --tokens 1k --engine vllm@0.10.1.1").out.find("vLLM 0.10.1") !=
+          std::string::npos);  // a release behind a release
+    refused("fit llama-3.1-8b --gpu h100 --tokens 1k --engine vllm@0.9.2.1", 4, "(nearest: vllm@0.10)");
 }
 
 TEST_CASE("a budget on a GPU that is named: unknown weights are said there too", "[cli][plan]") {
@@ -401,6 +403,66 @@ TEST_CASE("names of GPUs, memory of none, limits of kvcap's own and tokens of wi
     CHECK(llama(" -c 8192 --device 24GiB --compute-buffer 1GiB").find("FITS\n") != std::string::npos);
     CHECK(llama(" -c 8192 --device 24GiB").find("(as long as the model allows)") != std::string::npos);
     CHECK(llama(" -c 65536 --device 24GiB").find("beyond the model's context of 32,768") != std::string::npos);
+}
+
+TEST_CASE("lines take the context that their engine derives from stretched positions", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    const Folder folder;
+    const std::string file = folder.write("config.json", R"({"architectures": ["Qwen3ForCausalLM"],
+        "model_type": "qwen3", "num_hidden_layers": 4, "hidden_size": 512, "num_attention_heads": 8,
+        "num_key_value_heads": 2, "head_dim": 64, "intermediate_size": 1024, "vocab_size": 1000,
+        "max_position_embeddings": 40960, "torch_dtype": "bfloat16", "rope_scaling": {"rope_type": "yarn",
+        "factor": 4.0, "original_max_position_embeddings": 32768}})");
+    const auto said = [&](const std::string& line) {
+        const program::Ran ran = program::run("plan --gpu h100 --non-kv-bytes 4GiB --launch '" + line + "'");
+        return ran.out + ran.err;
+    };
+    CHECK(said("vllm serve " + file + " --max-model-len 131072").find("FITS") != std::string::npos);
+    CHECK(said("vllm serve " + file + " --max-model-len 131073").find("it states 131,072; vLLM does not") !=
+          std::string::npos);
+    CHECK(said("vllm serve " + file).find("says no length: 131,072 tokens") != std::string::npos);
+    CHECK(said("python -m sglang.launch_server --model " + file).find("no length: 40,960 tokens") != std::string::npos);
+    CHECK(said("trtllm-serve " + file).find("no length: 40,960 tokens") != std::string::npos);
+}
+
+TEST_CASE("what an image's tag and a file named by a line leave open is said", "[cli]") {
+    if (!program::known()) {
+        return;
+    }
+    const auto said = [&](const std::string& line, const std::string& more = "") {
+        const program::Ran ran = program::run("plan llama-3.1-8b --gpu h100 --non-kv-bytes 4GiB " + more +
+                                              " --launch '" + line + "'");
+        return ran.out + ran.err;
+    };
+    const std::string sglang = " python3 -m sglang.launch_server --model-path m --context-length 8192";
+    CHECK(said("docker run lmsysorg/sglang:v0.4.6.post5-cu124" + sglang).find("tag v0.4.6.post5-cu124") !=
+          std::string::npos);
+    CHECK(said("docker run lmsysorg/sglang:latest" + sglang).find("tag") == std::string::npos);
+    CHECK(said("docker run nvcr.io/nvidia/tensorrt-llm/release:1.0.0 trtllm-serve m --max_seq_len 8192")
+              .find("tag 1.0.0 is not read") != std::string::npos);
+    const std::string file = "llama-server -m /models/Llama-3.1-8B-Q4_K_M.gguf -c 8192";
+    CHECK(said(file).find("are the file's, which was not read") != std::string::npos);
+    CHECK(said(file, "--weights-bytes 5GiB").find("FITS") != std::string::npos);
+    CHECK(said("llama-server -m m -c 8192 -ngl 32").find("at least 33 is wanted") != std::string::npos);
+    CHECK(said("llama-server -m m -c 8192 -ngl 33").find("FITS") != std::string::npos);
+    program::refused("fit qwen3-0.6b --gpu mi300x --engine trtllm --tokens 8k", 2, "runs on NVIDIA's GPUs");
+    program::refused("identity llama-3.1-8b --as vllm --ids 1k,2", 2, "--ids: 'k' in 1k,2");
+    const auto few = [](const std::string& requests) {
+        return program::run("fit llama-3.1-8b --kv-budget 10GiB --lengths 8k:99,32k:1 --batch " + requests).out;
+    };
+    CHECK(few("10").find("of 10 requests none has 32,768 tokens") != std::string::npos);
+    CHECK(few("100").find("none has") == std::string::npos);
+    const std::string mix = "--gpu h100 --gpus 1 --lengths 8k:90,32k:10 --batch 40 --non-kv-bytes 2GiB";
+    CHECK(program::run("plan llama-3.1-8b " + mix).code == 0);  // 36 of 1 GiB and 4 of 4 in 53
+    CHECK(program::run("fit mistral-7b-v0.1 --engine llamacpp --tokens 32k --kv-budget 4GiB").code == 0);
+    CHECK(program::run("fit mistral-7b-v0.1 --engine llamacpp --tokens 32k --kv-budget 3GiB").code == 1);
+    const auto parameters = [](const std::string& card) {
+        return program::run("fit " + card + " --gpu h100 --tokens 8k --engine vllm").out;
+    };
+    CHECK(parameters("qwen3-vl-8b").find("8,190,735,360 parameters") != std::string::npos);  // with its head
+    program::refused("roofline kimi-linear-48b-a3b --gpu h200 --tokens 32k --weights-bytes 92GiB", 3, "no bound");
 }
 
 TEST_CASE("experts of FP8 in blocks: ranks that begin inside a block do not start", "[cli]") {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <kvcap/engine/sglang/architectures.hpp>
+#include <kvcap/engine/sglang/context.hpp>
 #include <kvcap/engine/sglang/defaults.hpp>
 #include <kvcap/engine/sglang/engine.hpp>
 #include <kvcap/engine/sglang/release.hpp>

@@ -3,6 +3,7 @@
 // is a door of its own (engine/trtllm/reuse.hpp), since it needs containers.
 #pragma once
 
+#include <kvcap/engine/trtllm/context.hpp>
 #include <kvcap/engine/trtllm/engine.hpp>
 #include <kvcap/engine/trtllm/presence.hpp>
 #include <kvcap/engine/trtllm/sequences.hpp>

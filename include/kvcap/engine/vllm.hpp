@@ -5,6 +5,7 @@
 
 #include <kvcap/engine/demand.hpp>
 #include <kvcap/engine/vllm/checks.hpp>
+#include <kvcap/engine/vllm/context.hpp>
 #include <kvcap/engine/vllm/context_ranks.hpp>
 #include <kvcap/engine/vllm/defaults.hpp>
 #include <kvcap/engine/vllm/engine.hpp>

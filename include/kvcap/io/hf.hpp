@@ -7,6 +7,7 @@
 #include <kvcap/io/hf/families/registry.hpp>
 #include <kvcap/io/hf/names.hpp>
 #include <kvcap/io/hf/nearest.hpp>
+#include <kvcap/io/hf/rope.hpp>
 #include <kvcap/io/hf/types.hpp>
 #include <kvcap/io/json_load.hpp>
 #include <kvcap/io/text_file.hpp>
@@ -159,6 +160,7 @@ inline void add_extent(Lowering& in, JsonValue block, JsonValue root) {
         given = given.given() ? given : root[key];
     }
     in.model.max_context = given.is_whole() ? given.whole() : 0;
+    in.model.rope = rope_of(block, root);
     in.model.state_dtype_hint = in["mamba_ssm_dtype"].text();
     const auto whole = [&](Keys keys, u64 otherwise) {
         for (const JsonKey& key : keys) {

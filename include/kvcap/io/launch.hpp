@@ -159,6 +159,7 @@ inline Diagnosed<Launch> read_server(const std::vector<std::string>& words, cons
     take_environment(words, server.at, *read, read.notes);
     take_visible(words, server.at, *read);
     read->version = image_version(words, read->engine, server.at);
+    read->tag = read->version.empty() ? image_tag(words, read->engine, server.at) : "";
     return read;
 }
 

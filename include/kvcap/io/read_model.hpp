@@ -4,6 +4,7 @@
 
 #include <kvcap/io/diagnosis.hpp>
 #include <kvcap/model.hpp>
+#include <kvcap/models/rope.hpp>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ struct ReadModel {
     std::vector<SharedLayer> shared;
     Textbook textbook{};
     u64 max_context = 0;       ///< tokens; 0 when the file does not say
+    RopeScaling rope{};        ///< what engines may make another context of
     u64 encoder_tokens = 0;    ///< most encoder tokens of a cross-attention model; 0 when unknown
     std::string kv_dtype_hint; ///< quantization_config.kv_cache_scheme and the like; a hint, never an order
     std::string state_dtype_hint; ///< mamba_ssm_dtype beside the decoder's keys; empty when absent

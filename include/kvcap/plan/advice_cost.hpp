@@ -146,13 +146,16 @@ constexpr Result<double> step_seconds(const Variant& on, const auto& site, const
 /// token is always computed, and computing any reads the weights and the prefix once.
 constexpr Result<double> first_seconds(const Variant& on, const auto& site, const Lengths& lengths) noexcept {
     u64 active = 0;
+    u64 head = 0;
     for (u32 stage = 0; stage < on.sharding.pp; ++stage) {
         const Result<WeightReads> reads = site.reads(on, lengths.prompt.value, stage);
         if (!reads) {
             return reads.error();
         }
         const u64 spread = on.attention_dp ? on.sharding.tp : 1;  // one prompt's experts are on all ranks
-        active += reads->total().active_params - reads->experts.active + reads->experts.active / spread;
+        active += reads->total().active_params - reads->head.active - reads->experts.active +
+                  reads->experts.active / spread;
+        head += reads->head.active;
     }
     const u64 stored = smaller(on.skipped, lengths.prompt.value - smaller(lengths.prompt.value, 1));
     Variant plain = on;  // a prompt is computed in every layer
@@ -166,7 +169,8 @@ constexpr Result<double> first_seconds(const Variant& on, const auto& site, cons
     if (!all || !known || !once) {
         return all ? known ? once.error() : known.error() : all.error();
     }
-    const double computed = site.device.at_least({}, *all - smaller(*known, *all));
+    const u64 rest = saturating_sum(*all - smaller(*known, *all), saturating_product(2, head));  // for the last token
+    const double computed = site.device.at_least({}, rest);
     return computed < *once ? *once : computed;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How many flops does a prompt take, and how many of them does a stored prefix save? Weights: 2 x active
-// parameters a token. Attention is causal: over n tokens sum(min(i, span)) positions, a triangle cut at the
-// window or at what a sparse index picks. MLA computes the prompt on expanded heads where that is less.
+// parameters a token, of the head for the last token alone. Attention is causal: over n tokens sum(min(i, span))
+// positions, a triangle cut at the window or at what a sparse index picks. MLA computes the prompt on expanded heads
+// where that is less.
 #pragma once
 
 #include <kvcap/roofline/cache_work.hpp>
@@ -44,11 +45,13 @@ constexpr Result<u64> prefill_attention(const ModelSpec& model, const Cache& cac
                                   : on_scale(saturating_product(flops, positions / kept.stride));
 }
 
-/// Flops of a prompt of n tokens, of which `active_params` parameters take part in each.
+/// Flops of a prompt of n tokens, of which `active_params` parameters take part in each, and `head_params` in the last:
+/// engines need logits of that one alone.
 constexpr Result<u64> prefill_flops(const ModelSpec& model, u64 n, u64 active_params,
                                     const Sharding& sharding = {},
-                                    const AttentionFacts& facts = {}) noexcept {
+                                    const AttentionFacts& facts = {}, u64 head_params = 0) noexcept {
     u64 sum = saturating_product(saturating_product(2, active_params), n);
+    sum = saturating_sum(sum, n == 0 ? 0 : saturating_product(2, head_params));
     for (const Cache& cache : model.caches) {
         const Result<u64> own = prefill_attention(model, cache, n, sharding, facts);
         if (!own) {

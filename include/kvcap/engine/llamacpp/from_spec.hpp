@@ -7,6 +7,7 @@
 #include <kvcap/engine/llamacpp/card.hpp>
 #include <kvcap/engine/scale.hpp>
 #include <kvcap/engine/uncovered.hpp>
+#include <string_view>
 
 namespace kvcap::inline v1::llamacpp {
 
@@ -44,6 +45,30 @@ constexpr u16 rule_of_class(const char* name, u16 rule) noexcept {
         }
     }
     return rule;
+}
+
+/// Model types of Hugging Face that may say a window, of which their architecture here knows nothing: cells are for
+/// everything. Source: llama.cpp v0.5.0, src/models/*.cpp (no n_swa of llama, phi3, phimoe, qwen2, qwen3, starcoder2).
+constexpr bool ignores_windows(std::string_view model_type) noexcept {
+    constexpr std::string_view types[] = {"mistral", "mixtral",   "phi3",  "phimoe",   "starcoder2",
+                                          "qwen2",   "qwen2_moe", "qwen3", "qwen3_moe"};
+    for (const std::string_view type : types) {
+        if (type == model_type) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// The card with cells for everything; whether that changes it.
+constexpr bool drop_windows(Card& card) noexcept {
+    const bool had = card.window_type != WindowType::none;
+    card.window_type = WindowType::none;
+    card.window = 0;
+    for (Block& block : card.blocks) {
+        block.window = false;
+    }
+    return had;
 }
 
 /// What the caches of a model have in common, and what each block has.

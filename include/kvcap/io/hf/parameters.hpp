@@ -15,7 +15,8 @@ namespace kvcap::inline v1::hf {
 
 class Counter {
 public:
-    Counter(Lowering& in, const Traits& own) : in_{in}, own_{own} {}
+    /// tied: what holds where the decoder does not say whether its head is its embedding.
+    Counter(Lowering& in, const Traits& own, bool tied) : in_{in}, own_{own}, tied_unsaid_{tied} {}
 
     Weights count() {
         const ModelSpec& spec = in_.model.spec;
@@ -232,7 +233,7 @@ private:
 
     void outside() {
         const u64 vocabulary = in_.size({"vocab_size", "padded_vocab_size"}, 0, 1, u64{1} << 28);
-        all_.tied = in_.flag("tie_word_embeddings", own_.tied) && !own_.head_bias;
+        all_.tied = in_.flag("tie_word_embeddings", tied_unsaid_) && !own_.head_bias;
         add(WeightPart::embedding, no_layer, vocabulary * width_);
         add(WeightPart::head, no_layer,
             all_.tied ? 0 : vocabulary * width_ + (own_.head_bias ? vocabulary : 0));
@@ -246,6 +247,7 @@ private:
 
     Lowering& in_;
     const Traits& own_;
+    bool tied_unsaid_ = false;
     Weights all_{};
     u64 width_ = 0;
     u64 experts_ = 0;
@@ -279,7 +281,9 @@ inline Diagnosed<Weights> derived_weights(std::string_view json_text) {
     }
     hf::Lowering in{decoder.block, decoder.where, *family};
     family->lower(in);
-    Weights weights = in.problem ? Weights{} : hf::Counter{in, *traits}.count();
+    const JsonValue outer = root_of(*document)["tie_word_embeddings"];  // of a wrapper, where its decoder says none
+    const bool tied = outer.is_true() || (!outer.is_false() && traits->tied);
+    Weights weights = in.problem ? Weights{} : hf::Counter{in, *traits, tied}.count();
     if (in.problem) {
         return *std::move(in.problem);
     }

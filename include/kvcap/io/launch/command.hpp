@@ -98,6 +98,27 @@ inline std::string_view behind_image(const std::vector<std::string>& words, std:
     return {};
 }
 
+/// "v0.4.6-cu124" of an image of the engine's, "NAME:v0.4.6-cu124@sha256:...", among words[..at]; empty for none and
+/// for tags without a number and "latest".
+inline std::string image_tag(const std::vector<std::string>& words, std::string_view engine, std::size_t at) {
+    constexpr std::string_view names[][2] = {
+        {"vllm", "/vllm"}, {"sglang", "/sglang"}, {"trtllm", "/tensorrt-llm"}, {"llamacpp", "/llama.cpp"}};
+    for (std::size_t i = 0; i <= at && i < words.size(); ++i) {
+        std::string_view word = std::string_view{words[i]}.substr(words[i].rfind('=') + 1);
+        word = word.substr(0, word.find('@'));
+        const std::size_t colon = word.rfind(':');
+        for (const auto& [of, name] : names) {
+            const std::size_t named = of == engine && colon != word.npos ? word.find(name) : word.npos;
+            const std::string_view tag = named < colon ? word.substr(colon + 1) : std::string_view{};
+            const bool numbered = tag.find_first_of("0123456789") != tag.npos;
+            if (numbered && tag.find('/') == tag.npos && !tag.starts_with("latest")) {
+                return std::string{tag};
+            }
+        }
+    }
+    return {};
+}
+
 /// "0.11.0" of the image "vllm/vllm-openai:v0.11.0-cu130"; empty for tags that are no version, and for other engines.
 inline std::string image_version(const std::vector<std::string>& words, std::string_view engine, std::size_t at) {
     const std::string_view rest = engine == "vllm" ? behind_image(words, engine, at) : std::string_view{};

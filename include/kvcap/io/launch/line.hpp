@@ -22,10 +22,11 @@ inline constexpr char launch_values = '\x1f';
 /// written, with them, where that is no name of the engine's; switches have an empty value, and launch_values parts
 /// several of one flag; SGLang's ep-size is among them where it is not what report::launch_line says by itself: all
 /// tensor ranks under attention_dp, else 1. visible: devices that variables and docker let the server see; nothing:
-/// all, or not said.
+/// all, or not said. tag: of the engine's image, where it may be a version and is not read as one.
 struct Launch {
     std::string engine{};
     std::string version{};
+    std::string tag{};
     std::string model{};
     u32 servers = 1;
     u32 tp = 1;
