@@ -62,6 +62,11 @@ void run(const PlanOptions& given, Session& session) {
     }
     std::vector<Note> notes;
     const Search search = search_for(options, notes);
+    if (search.on.memory.weights_given && options.on.memory.gpus > 1 && !options.fixes("--tp")) {
+        notes.push_back({Origin::assumed, "--weights-bytes",
+                         "so much on each rank of every split that is tried, of which one alone has it: --tp and --pp "
+                         "leave that one"});
+    }
     const SearchResult found = run_search(search);
     session.exit = exit_of(found);
     if (!options.emit.empty()) {

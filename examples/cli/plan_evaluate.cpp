@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <kvcap/io/launch/harmless.hpp>
+#include <kvcap/io/locate.hpp>
 
 namespace kvcap::cli {
 

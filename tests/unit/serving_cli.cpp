@@ -455,6 +455,12 @@ TEST_CASE("what an image's tag and a file named by a line leave open is said", "
     CHECK(few("10").find("of 10 requests none has 32,768 tokens") != std::string::npos);
     CHECK(few("100").find("none has") == std::string::npos);
     const std::string mix = "--gpu h100 --gpus 1 --lengths 8k:90,32k:10 --batch 40 --non-kv-bytes 2GiB";
+    const auto search = [](const std::string& more) {
+        const std::string asked = "plan llama-3.1-70b --gpu h100 --tokens 8k --non-kv-bytes 2GiB --weights-bytes 33GiB";
+        return program::run(asked + more).out;
+    };
+    CHECK(search(" --gpus 4").find("so much on each rank of every split") != std::string::npos);
+    CHECK(search(" --gpus 4 --tp 4").find("so much on each rank") == std::string::npos);
     CHECK(program::run("plan llama-3.1-8b " + mix).code == 0);  // 36 of 1 GiB and 4 of 4 in 53
     CHECK(program::run("fit mistral-7b-v0.1 --engine llamacpp --tokens 32k --kv-budget 4GiB").code == 0);
     CHECK(program::run("fit mistral-7b-v0.1 --engine llamacpp --tokens 32k --kv-budget 3GiB").code == 1);
