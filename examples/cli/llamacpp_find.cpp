@@ -135,7 +135,8 @@ std::vector<u64> experts_of(const gguf::Weights& weights) {
 void place_experts(const LlamaOptions& o, LlamaFinding& found) {
     const bool asked = o.all_on_host || o.host_experts != 0;
     if (asked && !found.model.from_file) {
-        stop(Exit::usage, "--n-cpu-moe: the weights are not known, so neither are its experts; wanted a GGUF file");
+        stop(Exit::usage, fmt::format("{}: the weights are not known, so neither are its experts; wanted a GGUF file",
+                                      o.all_on_host ? "--cpu-moe" : "--n-cpu-moe"));
     }
     found.experts = experts_of(found.model.weights);
     const u64 blocks = found.model.weights.blocks.size();
@@ -180,9 +181,10 @@ u64 share_of(u64 bytes, const llamacpp::Devices& devices, u32 device) {
 /// and once more as the output matrix where the model has none.
 llamacpp::PerDevice cut_weights(const LlamaFinding& found) {
     llamacpp::PerDevice sum{};
-    sum.cpu = found.model.weights.input;
-    for (u32 i = 0; i < found.host_experts && i < found.experts.size(); ++i) {
-        sum.cpu = saturating_sum(sum.cpu, found.experts[i]);
+    const llamacpp::BlockWeights weights = block_weights_of(found);
+    sum.cpu = weights.input;
+    for (u32 i = 0; i < weights.count; ++i) {
+        sum.cpu = saturating_sum(sum.cpu, weights.on_host(i));
     }
     for (u32 d = 0; d < found.devices.count; ++d) {
         for (const WeightGroup& group : found.model.weights.parts.groups) {

@@ -174,11 +174,13 @@ void note_another(const Launch& launch, const std::string& model, std::vector<No
     }
 }
 
-/// A GGUF file that the line names and nobody read: its weights are its own, not those of MODEL's card.
+/// A GGUF file that the line names and nobody read: its weights are its own, not those of MODEL's card. A budget alone
+/// is outright, and asks for none.
 void refuse_other_weights(const Launch& launch, const std::string& model, const DeploymentOptions& beside) {
     const std::string file = io::lower_case(launch.model);
     const bool other = launch.model != model && io::gguf_path(model).empty();
-    if (file.ends_with(".gguf") && other && beside.memory.weights.empty()) {
+    const bool outright = !beside.memory.kv_budget.empty() && beside.memory.gpu.empty();
+    if (file.ends_with(".gguf") && other && !outright && beside.memory.weights.empty()) {
         stop(Exit::usage, fmt::format("launch line: the weights of {} are the file's, which was not read, and {} has "
                                       "others; give --weights-bytes (the file's size), or the file as MODEL",
                                       printable(launch.model), model));

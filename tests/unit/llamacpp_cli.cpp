@@ -143,7 +143,8 @@ TEST_CASE("llamacpp: experts of the first blocks stay in host memory", "[cli][ll
               "least -ncmoe at -c 256 and -ngl 5: 1") != std::string::npos);
     CHECK(program::run("llamacpp " + dense + " --device 8GiB").out.find("ncmoe") == std::string::npos);
     CHECK(program::run("llamacpp " + dense + " --cpu-moe").out.find("no block has experts") != std::string::npos);
-    refused("llamacpp mixtral-8x7b --n-cpu-moe 3", 2, "wanted a GGUF file");
+    refused("llamacpp mixtral-8x7b --n-cpu-moe 3", 2, "--n-cpu-moe: the weights are not known");
+    refused("llamacpp mixtral-8x7b --cpu-moe", 2, "--cpu-moe: the weights are not known");
     refused(asked + "--n-cpu-moe 3 --cpu-moe", 2, "--cpu-moe");
     refused(asked + "--n-cpu-moe -3", 2, "--n-cpu-moe");
     refused("plan --gpu rtx-4090 --launch 'llama-server -m " + file + " -c 256 -ncmoe 3'", 2, "kvcap llamacpp");

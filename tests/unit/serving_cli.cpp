@@ -445,6 +445,7 @@ TEST_CASE("what an image's tag and a file named by a line leave open is said", "
     const std::string file = "llama-server -m /models/Llama-3.1-8B-Q4_K_M.gguf -c 8192";
     CHECK(said(file).find("are the file's, which was not read") != std::string::npos);
     CHECK(said(file, "--weights-bytes 5GiB").find("FITS") != std::string::npos);
+    CHECK(program::run("plan llama-3.1-8b --kv-budget 10GiB --launch '" + file + "'").code == 0);  // outright
     CHECK(said("llama-server -m m -c 8192 -ngl 32").find("at least 33 is wanted") != std::string::npos);
     CHECK(said("llama-server -m m -c 8192 -ngl 33").find("FITS") != std::string::npos);
     program::refused("fit qwen3-0.6b --gpu mi300x --engine trtllm --tokens 8k", 2, "runs on NVIDIA's GPUs");
